@@ -1,4 +1,4 @@
-"""Errors: the exception classes of the library, grouped by what the caller should do next.
+"""Errors: the exception classes of the library, grouped by the next step of the caller.
 
 PaimonError
 ├── InvalidRequest (ValueError)     correct the call
@@ -21,7 +21,7 @@ PaimonError
 Every error has a stable ``kind`` (the class name in kebab case) and ``facts``: keyword arguments that name the
 objects in the message (table, path, snapshot, option, value). Errors can be pickled, so Spark workers can raise them.
 
-A message is one line of printable text with at most LONGEST_MESSAGE characters, whatever the values in it are. When the
+A message is one line of printable text with at most LONGEST_MESSAGE characters, however long its values are. When the
 name of an option suggests a secret, such as a password, the message shows the value as ``***``.
 """
 
@@ -56,7 +56,7 @@ __all__ = [
 ]
 
 LONGEST_MESSAGE = 1_000
-"""The most characters of a message; a longer message loses its middle part."""
+"""The maximum number of characters of a message; a longer message loses its middle part."""
 _LINE_END = re.compile(r"\s*[\r\n]\s*")
 _LONG_WORD = re.compile(r"\S{121,}")
 _LONG_COMPONENT = re.compile(r"[^/]{256,}")

@@ -12,7 +12,9 @@ from paimon_core.errors import InvalidRequest
 METADATA_BYTES = 16 << 20
 """Bytes of a JSON metadata file (snapshot, schema, tag, statistics); typical files have a few thousand bytes."""
 PROPERTIES_BYTES = METADATA_BYTES // 2
-"""Bytes of a snapshot's properties; the rest of METADATA_BYTES is for the other members of a snapshot or tag."""
+"""The maximum number of bytes of a snapshot's properties; the remaining bytes of METADATA_BYTES are for the other
+members of a snapshot or tag.
+"""
 NAME_BYTES = 200
 """Bytes of the name of a database, table, tag, branch, consumer or group; paths add prefixes and suffixes to it."""
 USER_BYTES = 200
@@ -40,7 +42,7 @@ AVRO_DEPTH = 4 * TYPE_DEPTH
 AVRO_RECORDS = 1 << 12
 """Named types in the schema of an Avro data file; each ROW and each MAP counts as one."""
 MANIFEST_RECORDS = 64
-"""Named types in the schema of a manifest; a reference by name nests a type in another one."""
+"""Maximum number of named types in the schema of a manifest; a reference by name nests a type in another type."""
 AVRO_RATIO = 256
 """The ratio of unpacked to packed bytes up to which Avro data may exceed MANIFEST_BYTES and AVRO_BLOCK_BYTES."""
 MANIFEST_BYTES = 64 << 20
@@ -79,9 +81,9 @@ FILTER_TEXT_LENGTH = 16 << 20
 
 
 def check_limit(what: str, value: int, limit: int, unit: str) -> None:
-    """Raise InvalidRequest, which names ``what`` and both numbers, when ``value`` exceeds ``limit``."""
+    """Raise InvalidRequest when ``value`` exceeds ``limit``; the error contains ``what`` and both numbers."""
     if value > limit:
-        raise InvalidRequest(f"{what} has {value} {unit}, {limit} is the most", found=value, limit=limit)
+        raise InvalidRequest(f"{what} has {value} {unit}, the limit is {limit}", found=value, limit=limit)
 
 
 def metadata_text(text: str, what: str) -> str:

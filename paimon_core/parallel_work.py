@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 def run_parallel(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-    """Return the result of ``work`` for each item, in the order of the items; the calling thread works too.
+    """Return the result of ``work`` for each item, in the order of the items; the calling thread also processes items.
 
     After an exception no further item is started. The first exception is raised when all threads have ended.
     """

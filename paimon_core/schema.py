@@ -63,7 +63,7 @@ class RowKind(IntEnum):
 ROW_KINDS = ("+I", "-U", "+U", "-D")
 """The row kinds as text; the index of each is its ``RowKind`` value."""
 RETRACTS = frozenset({RowKind.UPDATE_BEFORE, RowKind.DELETE})
-"""The kinds that retract a row; the other kinds add one."""
+"""The row kinds that retract a row; the other row kinds add a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class TableSchema:
 
     @property
     def untracked(self) -> TableSchema:
-        """The schema without the columns ``TRACKING_NAMES``, as it is in the schema file."""
+        """The schema as it is in the schema file, without the columns ``TRACKING_NAMES``."""
         if not self.is_tracked:
             return self
         return replace(self, fields=tuple(f for f in self.fields if f.id not in TRACKING_IDS))

@@ -44,19 +44,21 @@ def options_page() -> str:
         "",
         f"{GENERATED} It lists every option of Paimon 2.1, and the options of Paimon 1.4 that 2.1 lacks.",
         "",
-        "The column *use* states what this library does with an option:",
+        "The column *use* states how this library treats an option:",
         "",
-        "- **obeyed**: it changes what this library does.",
-        "- **for other engines**: it changes no row. It is stored, and ignored here.",
+        "- **obeyed**: the option has an effect in this library.",
+        "- **for other engines**: the option changes no row. It is stored, and this library ignores it.",
         "- **refused**: its feature is not supported. Only the default, or a value that leaves the feature off, is",
-        "  accepted. In a table that another engine made, other values stop what the column names.",
+        "  accepted. In a table that another engine created, any other value prevents the operations that the column",
+        "  names.",
         "",
         "*fixed* marks options that cannot change once a table has a snapshot. *shared* marks options of which all",
         "handles of a table need the same value, so that `with_options` refuses them.",
         "",
         "Values are given as text, int or bool, and as float where the type is double. A size (`128 mb`) or duration",
-        "(`1 h`) needs its unit. In tables made elsewhere, a number without a unit is in bytes or milliseconds. A key",
-        "that is not Paimon's is stored and ignored; one that resembles an option's name is refused.",
+        "(`1 h`) needs its unit. In tables of other engines, a number without a unit is in bytes or milliseconds. A",
+        "key that is not an option of Paimon is stored and ignored; a key that resembles the name of an option is",
+        "refused.",
     ]
     for subject, options in SUBJECTS.items():
         rows = [option_row(o) for o in sorted(options, key=lambda o: o.key)]
@@ -64,7 +66,7 @@ def options_page() -> str:
     rows = [option_row(o) for o in sorted(PREFIXES, key=lambda o: o.key)]
     lines += ["", "## Names with any ending", "", *table(("option", "type", "default", "meaning", "use"), rows)]
     older = [(f"`{name}`", f"`{o.key}`") for o in OPTIONS.values() for name in o.older]
-    lines += ["", "## Older names", "", "An older name counts where the option's own name is absent.", ""]
+    lines += ["", "## Older names", "", "An older name has an effect if the current name of the option is absent.", ""]
     return "\n".join([*lines, *table(("older name", "option"), sorted(older)), ""])
 
 

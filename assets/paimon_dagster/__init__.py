@@ -1,8 +1,8 @@
 """Paimon lakes in Dagster: a component, and the assets, checks, jobs, schedules and sensors of declared tables.
 
-``dg`` imports this package in every project whose environment has it, also in projects that only use ``paimon_core``.
-So the import must succeed without the packages of the extra ``dagster``. Without these packages, the use of a name
-raises ImportError, which says what to install.
+``dg`` imports this package in every project whose environment contains it, even in a project that only uses
+``paimon_core``. So the import must succeed without the packages of the extra ``dagster``. Without these packages, the
+first use of a name raises ImportError, which says what to install.
 
 Core types and functions:
 

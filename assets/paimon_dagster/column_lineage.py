@@ -23,7 +23,7 @@ def lineage_metadata(
     translator: PaimonTranslator,
     result: StepResult,
 ) -> dict[str, Any]:
-    """Return the metadata with the lineage of a load's columns; {} when it is not known.
+    """Return the metadata with the lineage of a load's columns; {} when the lineage is not known.
 
     When a load, or a part of a table, had nothing to do, the lineage of the previous materialization is returned
     again, because Dagster shows only the lineage of the latest materialization.

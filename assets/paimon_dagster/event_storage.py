@@ -35,7 +35,7 @@ BATCH_SIZE = "1000"
 
 @lru_cache(maxsize=64)
 def _engine(url: str) -> Engine:
-    """Return the engine of a database, which keeps compiled statements but no connection."""
+    """Return the engine of a database; the engine keeps compiled statements and no open connection."""
     engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": SQLITE_BUSY_TIMEOUT_SECONDS})
     listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous=NORMAL"))
     return engine
@@ -82,7 +82,7 @@ class BatchedSqliteEvents(SqliteEventLogStorage):
             added = [connection.execute(insert, row) for row in rows]
             numbers = [row.inserted_primary_key[0] for row in added if row.inserted_primary_key is not None]
             self._store_asset_event_tags(connection, assets, numbers)
-            # A later event of the same type replaces the record about the asset as a whole, so only the last one is
+            # A later event of the same type replaces the whole record about the asset, so only the last event is
             # stored.
             last = {(e.dagster_event_type, e.get_dagster_event().asset_key): n for n, e in enumerate(assets)}
             for number in sorted(last.values()):

@@ -34,7 +34,7 @@ concurrency:
 
 
 def prepare_home(settings: Settings) -> Path:
-    """Create the home directory of the instance, with a dagster.yaml if it has none, and return it.
+    """Create the home directory of the instance, with a dagster.yaml if the directory has none, and return the path.
 
     For a warehouse that is not a local path, the directory is DAGSTER_HOME; raises PipelineError when it is not set.
     """
@@ -51,7 +51,9 @@ def prepare_home(settings: Settings) -> Path:
 
 
 def open_instance(settings: Settings) -> dg.DagsterInstance:
-    """Open the instance of a lake, create it if needed, and set DAGSTER_HOME, also for child processes."""
+    """Open the instance of a lake and create it if needed; set DAGSTER_HOME for this process and for child
+    processes.
+    """
     home = str(prepare_home(settings))
     os.environ["DAGSTER_HOME"] = home
     return dg.DagsterInstance.from_config(home)

@@ -33,10 +33,10 @@ class LakeResource(dg.ConfigurableResource[Any]):
 
 
 class SparkResource(LakeResource):
-    """The Spark session of a run: the first step that needs Spark starts it; the end of the run stops it."""
+    """The Spark session of a run: the first step that needs Spark starts the session; the end of the run stops it."""
 
     keep_session: bool = False
-    """Whether later runs of this process use the session too; then the session ends with the process."""
+    """Whether later runs of this process use the session as well; then the session ends with the process."""
 
     _session: SparkSession | None = PrivateAttr(default=None)
 
@@ -88,7 +88,7 @@ def spark_of(context: _Context, translator: PaimonTranslator) -> SparkResource:
 
 
 def place_of(settings: Settings) -> dict[str, str]:
-    """Return the arguments for resources in another process, so that these read the same settings."""
+    """Return the arguments for the resources of another process, so that this process reads the same settings."""
     return {
         "environment": settings.environment,
         "warehouse": settings.warehouse,

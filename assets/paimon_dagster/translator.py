@@ -80,7 +80,8 @@ class PaimonTranslator:
         return {"spark", "paimon"}
 
     def automation_condition(self, spec: TableSpec) -> dg.AutomationCondition[Any] | None:
-        """Return the condition for automatic loads: with ``schedule.on: inputs``, after an input was loaded; else None.
+        """Return the condition for automatic loads: with ``schedule.on: inputs``, the table is loaded after one of its
+        inputs was loaded; without it, return None.
 
         The condition applies to all partitions, not only to the newest: an old month is loaded again when one of its
         days is loaded. Partitions that were missing before the sensor was switched on are not loaded; they need a

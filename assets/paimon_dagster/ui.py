@@ -96,7 +96,7 @@ def _wait_until_ready(child: subprocess.Popen[bytes], url: str) -> bool:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Interrupt the child and wait for it, then kill the remaining processes of its process group."""
+    """Interrupt the child process and wait until it ends, then kill the remaining processes of its process group."""
     if child.poll() is None:
         child.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -40,17 +40,17 @@ def alter_table(
     changes do not fit any more (for example, both add the same column). ``changes`` may be a function of the latest
     schema, which is called at every attempt. No files are changed. Only a change of ``deletion-vectors.enabled`` adds a
     snapshot, which changes no rows and is also added to ``committed``. When another writer compacts a bucket before
-    that snapshot, the change is not safe any more; then the former schema is restored as a new schema and
-    CommitConflict is raised.
+    that snapshot, the change is no longer safe: the former schema is restored as a new schema, and CommitConflict is
+    raised.
 
     A change of a type is refused when a stored value would be lost (see ``survival``), unless the change is ``lossy``.
     Rows that were committed during the check are checked after the new schema is published; when a row would lose a
     value, the columns get their former types in another schema, and CommitConflict is raised. Rows that a writer with
-    the former schema commits even later are not checked.
+    the former schema commits after this second check are not checked.
 
     Raises InvalidRequest and InvalidOption for changes that break a rule, TableNotFound when the table was dropped or
     re-created, CommitConflict when concurrent writers were first at every attempt; in these cases nothing was changed.
-    Raises CommitStateUnknown when the result is not known, also when the snapshot for a change of deletion vectors
+    Raises CommitStateUnknown when the result is not known, and when the snapshot for a change of deletion vectors
     failed.
     """
     for _ in tries(context.options):
@@ -163,7 +163,9 @@ def _take_back(context: TableContext, undo: Callable[[TableSchema], tuple[TableS
 
 
 def _with_former_switch(before: TableSchema, latest: TableSchema) -> tuple[TableSchema, list[SchemaChange]]:
-    """Return ``latest`` with the former value of the option of deletion vectors, and the changes that lead to it."""
+    """Return ``latest`` with the former value of the option of deletion vectors, and the changes that restore this
+    value.
+    """
     value = before.options.get(OPTION)
     undo: list[SchemaChange] = [RemoveOption(OPTION) if value is None else SetOption(OPTION, value)]
     return evolve(latest, undo, has_snapshots=False), undo

@@ -1,6 +1,6 @@
 """Schema changes: one frozen value for each kind of change of a table's schema (format 2.3).
 
-A change only states what is wanted; ``evolve`` checks the change and applies it to a schema.
+A change only states the wanted result; ``evolve`` checks the change and applies it to a schema.
 """
 
 from __future__ import annotations

@@ -49,10 +49,10 @@ def evolve(
 ) -> TableSchema:
     """Return the schema that follows ``schema``: with the next id, and with all changes applied in order.
 
-    Returns ``schema`` itself when the changes change nothing. With ``has_snapshots``, options that may only be changed
-    before the first commit cannot change. Raises InvalidRequest or InvalidOption, which name the table, the column or
-    option and the rule. The result may still break the rules for the options of a table, which ``check_definition``
-    checks.
+    Returns the same ``schema`` object when the changes have no effect. With ``has_snapshots``, options that may only be
+    changed before the first commit cannot change. Raises InvalidRequest or InvalidOption, which name the table, the
+    column or option and the rule. The result may still break the rules for the options of a table, which
+    ``check_definition`` checks.
     """
     state = _State.of(schema, has_snapshots)
     for change in changes:
@@ -66,7 +66,7 @@ def evolve(
 
 @dataclass
 class _State:
-    """The parts of the new schema after the changes that were applied so far."""
+    """The members of the new schema, after the changes that were applied so far."""
 
     schema: TableSchema
     has_snapshots: bool
@@ -320,7 +320,7 @@ def is_same_type(one: DataType, other: DataType) -> bool:
 
 
 def highest_id(column: DataField) -> int:
-    """Return the highest field id of a column and the fields inside of it."""
+    """Return the highest field id among a column and the fields inside of the column."""
     return max(_ids(column), default=-1)
 
 

@@ -39,7 +39,7 @@ class ExactRange:
 def exact_range(stored: DataType, wanted: DataType) -> ExactRange | bool:
     """Return the values that a cast and the cast back keep; True: all values; False: values must be compared.
 
-    Values outside of the range may be unchanged too. Nullability does not count.
+    Values outside of the range may be unchanged as well. Nullability does not count.
     """
     stored, wanted = stored.with_nullable(True), wanted.with_nullable(True)
     source, target = stored.root, wanted.root
@@ -172,7 +172,9 @@ def _cast_back(after: pa.Array, wanted: DataType, stored: DataType) -> pa.Array 
 
 
 def _members(stored: DataType, wanted: DataType) -> Iterator[tuple[int, int]]:
-    """Yield the positions of members that both nested types have: fields of a ROW by id, others by position."""
+    """Yield the positions of members that both nested types have: fields of a ROW are matched by id, other members by
+    position.
+    """
     if stored.root is not TypeRoot.ROW:
         yield from ((at, at) for at in range(len(stored.children)))
         return

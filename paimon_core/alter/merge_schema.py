@@ -30,8 +30,8 @@ _SIZED = STRING_ROOTS | BINARY_ROOTS | TIMESTAMP_ROOTS
 class MergeRules:
     """How a write may change the schema.
 
-    The write may always add columns. With ``widen`` it may also widen types; with ``explicit`` also to types that lose
-    information.
+    The write may always add columns. With ``widen``, a write may also widen the types of columns; with ``explicit``, it
+    may also change a type to one that loses information.
     """
 
     widen: bool
@@ -75,8 +75,8 @@ def merged_changes(
 
     Columns and fields of ROWs that the table does not have are added at the end, as nullable; columns that the data
     does not have are kept. With ``widen``, a column whose type cannot hold the data gets the type of the data, if the
-    cast loses nothing; with ``explicit`` also if the cast may lose information. Raises SchemaMismatch, which names the
-    column, when the types have no allowed cast.
+    cast loses nothing. With ``explicit``, it gets this type even if the cast may lose information. Raises
+    SchemaMismatch, which names the column, when the types have no allowed cast.
     """
     return list(_merged(schema.fields, data, (), widen, explicit))
 

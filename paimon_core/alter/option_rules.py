@@ -1,4 +1,6 @@
-"""Option rules: which options of an existing table may change (format 2.5), also when a column is renamed."""
+"""Option rules: which options of an existing table may change (format 2.5), and the options after the rename of a
+column.
+"""
 
 from __future__ import annotations
 

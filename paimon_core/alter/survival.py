@@ -2,7 +2,7 @@
 
 A value survives when a cast to the new type and a cast back give the same value. The rows in the data files of the
 latest snapshot are checked, except rows that deletion vectors delete. With a primary key, rows that a later row has
-replaced are checked too, until a compaction removes them, because a merge reads them. Tags, older snapshots and
+replaced are checked as well, until a compaction removes them, because a merge reads them. Tags, older snapshots and
 branches are read with their own schemas, so their values do not change.
 
 For casts that keep all values of a range, files whose statistics are within the range are not read. The other files are
@@ -39,7 +39,7 @@ class Survival:
     context: TableContext
     """The table with its schema before the change."""
     changed: tuple[tuple[DataField, DataField], ...]
-    """The columns before and after the change, only those whose cast could lose a value."""
+    """The columns whose cast could lose a value, before and after the change."""
     snapshot_id: int | None = None
     """The snapshot that was checked: all of its values survive."""
     files: frozenset[str] = frozenset()

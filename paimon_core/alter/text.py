@@ -62,10 +62,10 @@ class _Token:
 def parse_changes(text: str) -> list[SchemaChange]:
     """Return the changes that the text states.
 
-    Raises InvalidRequest, which names the position, what was expected and what was found.
+    Raises InvalidRequest, which names the position, the expected text and the text that was found.
     """
     if len(text) > _LONGEST:
-        raise InvalidRequest(f"a change of {len(text)} characters is too long, {_LONGEST} is the most")
+        raise InvalidRequest(f"a change of {len(text)} characters is too long, the limit is {_LONGEST}")
     parser = _Parser(text, _tokens(text))
     changes = parser.change()
     while parser.skip_sign(","):
@@ -94,7 +94,7 @@ def _error(text: str, at: int, expected: str, found: str) -> InvalidRequest:
 
 
 class _Parser:
-    """The tokens of one text, and the position of the next one."""
+    """The tokens of one text, and the position of the next token."""
 
     def __init__(self, text: str, tokens: list[_Token]) -> None:
         self.text = text

@@ -68,7 +68,7 @@ def _located(column: pa.ChunkedArray, field: DataField, first_row: int) -> pa.Ch
         return _conform_column(column, field)
     except SchemaMismatch as error:
         if _fails(column.slice(0, 0), field):
-            raise  # the type does not fit, whatever the values are
+            raise  # the type does not fit any value
         low, high = 0, len(column)
         while high - low > 1:
             middle = (low + high) // 2

@@ -77,7 +77,7 @@ def _formed(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _from_start(array: pa.Array) -> pa.Array:
-    """Return an array whose buffers start with its first value, copied if it has an offset."""
+    """Return an array whose buffers start with its first value: a copy, if the array has an offset."""
     return pa.concat_arrays([array, array.slice(0, 0)]) if array.offset else array
 
 

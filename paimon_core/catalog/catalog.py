@@ -82,9 +82,9 @@ class Catalog(Protocol):
         """Create a table from a ``pa.Schema``, a dict ``{"id": "BIGINT NOT NULL"}``, a text or a Spark StructType.
 
         A schema as text lists columns as in SQL: ``"id BIGINT NOT NULL, v INT COMMENT 'value'"``. Objects that export
-        an Arrow schema are accepted too. The ``arrow_schema`` of a table contains its exact types, comments, defaults
-        and field ids: a table that is created from this schema has the same columns. ``types`` gives the exact Paimon
-        types of columns whose type Arrow cannot express: ``{"code": "CHAR(3)"}``. ``options`` are Paimon's table
+        an Arrow schema are accepted as well. The ``arrow_schema`` of a table contains its exact types, comments,
+        defaults and field ids: a table that is created from this schema has the same columns. ``types`` gives the exact
+        Paimon types of columns whose type Arrow cannot express: ``{"code": "CHAR(3)"}``. ``options`` are Paimon's table
         options: text, int, bool, or float where the option is a double. A size or a duration needs its unit. A key that
         is not an option of Paimon, such as ``owner``, is stored and has no effect. A key that resembles the name of an
         option is refused. Raises AlreadyExists, DatabaseNotFound, InvalidRequest, InvalidOption and UnsupportedFeature,

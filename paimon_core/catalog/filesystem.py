@@ -37,7 +37,7 @@ from paimon_core.storage.storage import FileInfo, Storage
 from paimon_core.table.table import Table
 
 _ROUNDS = 5
-"""The most times that ``drop_database`` lists the entries of the database and deletes them."""
+"""The maximum number of times that ``drop_database`` lists the entries of the database and deletes them."""
 
 
 @dataclass(frozen=True)
@@ -161,8 +161,8 @@ class FilesystemCatalog(Catalog):
         if failed is None:
             raise self._no_table(identifier)
         raise CorruptTable(
-            f"{failed.message}. No schema of table {identifier} can be read, and no row without one: restore "
-            "this file from a backup, or drop the table and write its rows again",
+            f"{failed.message}. No schema of table {identifier} can be read, and without a schema "
+            "no row can be read: restore this file from a backup, or drop the table and write its rows again",
             **{**failed.facts, "problem": failed.message},
         ) from failed
 
@@ -179,7 +179,7 @@ class FilesystemCatalog(Catalog):
                     f"{context.paths.root} contains files of a table but no schema: "
                     + (
                         "a drop was interrupted, or a concurrent commit wrote files after it. Call "
-                        f"drop_table({name!r}), which deletes the rest, then create the table again"
+                        f"drop_table({name!r}), which deletes the remaining files, then create the table again"
                         if is_interrupted_drop(self.storage, context.paths.root)
                         else "delete them manually, because not all of them are files of a table"
                     ),
@@ -193,10 +193,10 @@ class FilesystemCatalog(Catalog):
         raise AlreadyExists(f"table {name} already exists", table=name)
 
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
-        """Delete a table with all of its files, or complete an interrupted drop (even one of another program).
+        """Delete a table with all of its files, or complete an interrupted drop, even a drop by another program.
 
-        Commits of concurrent writers during the drop may be deleted with the table. Raises TableNotFound also when a
-        concurrent drop or rename comes first.
+        Commits of concurrent writers during the drop may be deleted with the table. Raises TableNotFound when the table
+        does not exist, or when a concurrent drop or rename has removed it first.
         """
         identifier = Identifier.of_table(name, "drop")
         root = self._places.root(identifier)
@@ -241,7 +241,7 @@ class FilesystemCatalog(Catalog):
         if not self.storage.is_local:
             raise UnsupportedFeature(
                 f"cannot rename table {name}: {self.warehouse} cannot rename directories, and a table that is only "
-                "partly moved could not be read. A SQL catalog can rename tables there",
+                "partly moved could not be read. A SQL catalog can rename tables on such a store",
                 table=name,
             )
         try:

@@ -18,7 +18,7 @@ _MARKS = frozenset('<>:"|?*')
 
 
 def new_name(name: str, what: str, existing: Iterable[str]) -> str:
-    """Return ``name`` unchanged if a new database or table (``what``) may have this name.
+    """Return ``name`` unchanged if a new database or table may have this name; ``what`` is the kind of the object.
 
     Raises InvalidRequest, which names the rule that the name breaks, and AlreadyExists when one of the ``existing``
     names differs from ``name`` only by case or Unicode normal form: some file systems treat two such names as the same

@@ -88,7 +88,7 @@ _SECRETS = ("token", "password", "secret", "key")
 def parse_catalog_options(
     given: Mapping[str, str] | None, known: Sequence[Option], kind: str, *, headers: bool = False
 ) -> dict[str, Any]:
-    """Return the parsed or default value of every known option; with ``headers``, also the options ``header.*``.
+    """Return the parsed value or the default of every known option; with ``headers``, include the options ``header.*``.
 
     Raises InvalidOption for an option that has no effect in this ``kind`` of catalog, and for an invalid value; the
     message shows the value only when the option cannot contain a secret.

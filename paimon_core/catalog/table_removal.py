@@ -16,13 +16,13 @@ from paimon_core.storage.paths import TablePaths
 from paimon_core.storage.storage import FileInfo, Storage
 
 _ROUNDS = 5
-"""The most times that the directory is listed, to delete files that concurrent writers add during the removal."""
+"""The maximum number of listings of the directory, to delete files that concurrent writers add meanwhile."""
 _TABLE_ONLY = re.compile(r"schema|snapshot|manifest|bucket-(\d+|postpone)")
 """Entries that occur only in the directory of a table."""
 _PREFIXED = ("tag", "branch", "changelog", "consumer")
 """Directories of a table in which file names start with the name of the directory: ``tag/tag-x``."""
 _ALSO_IN_TABLES = re.compile(r"tag|branch|changelog|consumer|index|statistics|quarantine|_SUCCESS|\..*")
-"""Entries that may occur in the directory of a table, but also in other directories."""
+"""Entries that may occur in the directory of a table, and also in other directories."""
 
 
 def mark_dropped(storage: Storage, root: str) -> None:
@@ -38,8 +38,8 @@ def mark_dropped(storage: Storage, root: str) -> None:
 def dropped(storage: Storage, root: str) -> bool:
     """Drop the table at ``root``; return False when a concurrent drop or rename has already removed the table.
 
-    A concurrent rename after the mark is written moves the mark too; then the rename calls ``completed_drop``, which
-    completes the drop at the new path.
+    A concurrent rename after the mark is written moves the mark to the new path; then the rename calls
+    ``completed_drop``, which completes the drop at the new path.
     """
     schemas = TablePaths(root).schema_directory
     has_link = is_link(storage, root) or is_link(storage, schemas)

@@ -1,6 +1,6 @@
 """Command line `paimon-core`: one module for each kind of command, and shared modules.
 
-No other package imports this one.
+No other package imports this package.
 
 Core types and functions:
 

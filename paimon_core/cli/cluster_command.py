@@ -10,7 +10,7 @@ from paimon_core.errors import InvalidRequest
 
 
 def cluster_archive(args: argparse.Namespace, out: Output) -> int:
-    """Write the archive and print what it has; raises InvalidRequest without the extra spark."""
+    """Write the archive and print its contents; raises InvalidRequest when the extra spark is not installed."""
     try:
         from paimon_core.spark.cluster_archive import write_archive
     except ModuleNotFoundError as error:

@@ -12,7 +12,8 @@ from paimon_core.options.similar_names import resembled
 
 
 def options(args: argparse.Namespace, out: Output) -> int:
-    """Print all options; with a text, the options whose names contain it; with the name of an option, its explanation.
+    """Print all options. If the argument is a text, print the options whose names contain the text; if it is the name
+    of an option, print the explanation of this option.
 
     Raises InvalidOption when no name of an option contains the text.
     """

@@ -34,7 +34,7 @@ def parse_json(data: bytes, parse_float: Callable[[str], Any] = float) -> Any:
 
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-"""The start of an escaped surrogate; a pair of them is a valid character."""
+"""The start of an escaped surrogate; two consecutive surrogates can form a valid character."""
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -35,7 +35,8 @@ def partition_values(
 ) -> tuple[str, ...]:
     """Return the directory text of each storage value; ``default_name`` for null and for empty or blank text.
 
-    Raises UnsupportedFeature for a binary value with legacy names: the format defines no stable text for it.
+    Raises UnsupportedFeature for a binary value with legacy names, because the format defines no stable text for such a
+    value.
     """
     out = []
     for value, dtype in zip(values, types, strict=True):

@@ -73,7 +73,7 @@ def positions(data: memoryview, at: int, row_count: int, most: int | None = None
     end, count = _extent(data, at)
     limit = row_count if most is None else min(most, row_count)
     if count > limit:
-        raise ValueError(f"a bitmap has {count} rows, {limit} is the most")
+        raise ValueError(f"a bitmap has {count} rows, the limit is {limit}")
     try:
         found = BitMap.deserialize(bytes(data[at:end])).to_array()
     except IndexError as error:

@@ -39,7 +39,7 @@ class Assembly:
     author: Author
     overwrite: Overwrite | None = None
     fresh: bool = False
-    """Whether the call that commits the files also wrote them, so that no earlier commit can have added them."""
+    """Whether the same call wrote and commits the files; then no earlier commit can have added the files."""
     upgrades: bool = False
     """Whether new files of an overwrite may be added at the last level.
 
@@ -58,8 +58,8 @@ class Assembly:
 
         Return None when the snapshot would contain no change and need not be created. New rows get sequence numbers
         above all numbers of the base, see ``Numbering``. Raises CommitConflict, UnsupportedFeature, InvalidRequest
-        (rows outside of the partitions that an overwrite replaces), TableNotFound, CorruptTable (also when the base
-        expires during the call).
+        (rows outside of the partitions that an overwrite replaces), TableNotFound, and CorruptTable (for example when
+        the base expires during the call).
         """
         entries, changelog = self._complete(change, base)
         if not (entries or changelog or change.indexes or change.records_nothing or self.author.counts):
@@ -127,7 +127,9 @@ class Assembly:
         return new, [e for e in change.changelog if (e.partition, e.bucket) in places]
 
     def _replaced_partitions(self, change: Change) -> Matches | None:
-        """Return a function that tells whether the change replaces a partition; None when it replaces no partition."""
+        """Return a function that decides whether the change replaces a partition; None when the change replaces no
+        partition.
+        """
         if self.overwrite is None or change.kind is CommitKind.COMPACT:
             return None
         added = {e.partition for e in change.entries}

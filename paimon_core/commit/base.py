@@ -46,12 +46,14 @@ class Base:
             return self.context.manifests.read_manifest(manifest.file_name, manifest.file_size)
 
     def read_holding(self, manifest: ManifestFile, partitions: Collection[bytes]) -> list[ManifestEntry]:
-        """Return the entries of a manifest that are in ``partitions``; the result may contain other entries too."""
+        """Return the entries of a manifest that are in ``partitions``; the result may also contain entries of other
+        partitions.
+        """
         with self._reading():
             return self.context.manifests.read_holding(manifest, partitions)
 
     def _reading(self) -> contextlib.AbstractContextManager[None]:
-        """Return a context for reads of the snapshot: an error says what is lost, or that the snapshot has expired."""
+        """Return a context for reads of the snapshot: its errors say what is lost, or that the snapshot has expired."""
         return contextlib.nullcontext() if self.snapshot is None else self.context.manifests.reading(self.snapshot)
 
     def live(self, matches: Callable[[bytes], bool], among: Collection[bytes] | None = None) -> list[ManifestEntry]:
@@ -79,7 +81,7 @@ class Base:
     def is_current(self) -> bool:
         """Whether the snapshot still exists unchanged.
 
-        False when it has expired or was rolled back, or when its id was used again.
+        False when the snapshot has expired or was rolled back, or when another snapshot has its id now.
         """
         snapshots = self.context.snapshots
         return snapshots.latest_id() is None if self.snapshot is None else snapshots.is_live(self.snapshot)
@@ -92,7 +94,8 @@ class Base:
         return self.is_current() and self.chain_problem(tried) is None
 
     def chain_problem(self, tried: int) -> str | None:
-        """Return why a commit must not build on this existing snapshot, and what to do; None when it may build on it.
+        """Return why a commit must not build on this existing snapshot, and what to do; None when the commit may build
+        on it.
 
         ``tried``: the number of attempts of the commit that have failed. In the first attempts, a gap in the snapshot
         ids below is a problem. Later attempts ignore a gap, so that a snapshot file that was deleted by hand does not

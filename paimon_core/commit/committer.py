@@ -46,7 +46,7 @@ def commit_changes(
     reads: Reads | VectorSwitch | None = None,
     own: OwnSnapshots = NOTHING_SEARCHED,
 ) -> tuple[Snapshot, ...]:
-    """Commit the changes one after the other and return their snapshots; () when there is nothing to change.
+    """Commit the changes one after the other and return their snapshots; return () when no change is needed.
 
     With an identifier, snapshots that were already committed under (user, identifier) are returned, and only the
     missing snapshots are created. No snapshot is created when the user has committed a higher identifier. If the APPEND
@@ -142,8 +142,8 @@ class _Commit:
     def is_done(self, change: Change) -> bool:
         """Whether this change is already committed, or must not be committed because the user has a higher identifier.
 
-        The compaction is always the last part of a commit. So if the compaction is committed, the first part is
-        committed too.
+        The compaction is always the last part of a commit. So if the compaction is committed, the rows were committed
+        before.
         """
         is_compaction, committed = change.kind is CommitKind.COMPACT, self.committed
         is_superseded = self.own.higher is not None

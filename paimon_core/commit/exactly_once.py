@@ -3,8 +3,8 @@
 The identifiers of a user ascend. So a search from the newest snapshot down ends at the APPEND or OVERWRITE snapshot of
 the commit, or at a snapshot of the user with a lower identifier; for a new user, the search reads all snapshots. The
 result states up to which snapshot the history was searched, and the next search reads only the snapshots that were
-added since. A request searches before it writes files, and its commit searches before each attempt to publish. No
-snapshot is searched twice, unless the last snapshot of the previous search has expired or was rolled back.
+added since. A request searches before it writes files, and the commit of the request searches before each attempt to
+publish. No snapshot is searched twice, unless the last snapshot of the previous search has expired or was rolled back.
 
 The search ends at an orphaned snapshot (``snapshot_chain``): this snapshot and all snapshots below it are ignored.
 Expired snapshots are not searched.
@@ -81,7 +81,7 @@ def snapshots_of(context: TableContext, user: str, latest: Snapshot, *, above: i
 
 
 def newest_of(context: TableContext, user: str) -> Snapshot | None:
-    """Return the newest snapshot of a user that has an identifier; None when there is none."""
+    """Return the newest snapshot of a user that has an identifier; None when the user has no such snapshot."""
     latest = context.snapshots.latest()
     return None if latest is None else next(snapshots_of(context, user, latest), None)
 

@@ -43,7 +43,9 @@ class ManifestMerge:
     """The types of the partition columns, to order rewritten entries; None: the entries keep their order."""
 
     def merge(self, manifests: Sequence[ManifestFile]) -> list[ManifestFile]:
-        """Return manifests with the same live files: do a full merge if it is worthwhile, otherwise a minor merge."""
+        """Return manifests with the same live files, after a full merge if it is worthwhile, otherwise after a minor
+        merge.
+        """
         rewritten = self._full(manifests)
         return self._minor(manifests) if rewritten is None else rewritten
 

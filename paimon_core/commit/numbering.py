@@ -44,7 +44,7 @@ DELTAS_READ = 50
 
 @dataclass(frozen=True)
 class Flush:
-    """The new files that one writer wrote for one bucket; renumbering does not change the order of their rows."""
+    """The new files of one writer in one bucket; renumbering does not change the order of their rows."""
 
     partition: bytes
     bucket: int

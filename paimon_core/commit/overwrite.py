@@ -28,14 +28,14 @@ class Overwrite:
 
     matches: Matches | None = None
     waiting: bool = True
-    """Whether rows that wait in the postpone bucket are replaced too (format 14.2)."""
+    """Whether rows that wait in the postpone bucket are replaced as well (format 14.2)."""
 
     def __post_init__(self) -> None:
         if self.matches is not None and not callable(self.matches):
             raise InvalidRequest(f"matches must be a function of a partition, not {self.matches!r:.60}")
 
     def target(self, added: Iterable[bytes], name: Callable[[bytes], str] = bytes.hex) -> Matches:
-        """Return a function that tells whether a partition is replaced.
+        """Return a function that decides whether a partition is replaced.
 
         ``added`` are the partitions of the new files; ``name`` formats a partition for errors. Raises InvalidRequest
         when the partition of a new file is not replaced by a static overwrite: the new rows would be added to rows that

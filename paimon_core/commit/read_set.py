@@ -26,7 +26,9 @@ class Reads:
     may_hold: Callable[[bytes], bool]
     """Whether a serialized partition may contain rows that the read selects."""
     any_commit: bool = False
-    """Whether any later commit makes the read outdated, even one without changes: properties were read too."""
+    """Whether any later commit makes the read outdated, even a commit without changes, because properties were read
+    too.
+    """
 
     def check(self, base: Base) -> None:
         """Raise ReadOutdated when a later commit changed one of the partitions, or when this cannot be determined."""

@@ -17,8 +17,9 @@ from paimon_core.metadata.snapshot import Snapshot
 def in_chain(context: TableContext, snapshot: Snapshot) -> bool:
     """Whether this snapshot is part of the snapshot chain.
 
-    True when a snapshot exists directly below it, or when the next snapshot above descends from it. The result is also
-    True when the manifests were merged, so that it cannot be determined: nearly every snapshot is part of the chain.
+    True when a snapshot exists directly below this snapshot, or when the next snapshot above descends from this
+    snapshot. The result is also True when the descent cannot be determined because the manifests were merged: nearly
+    every snapshot is part of the chain.
     """
     if context.snapshots.exists(snapshot.id - 1):
         return True
@@ -28,7 +29,7 @@ def in_chain(context: TableContext, snapshot: Snapshot) -> bool:
             return True
         try:
             return descends_from(context, context.snapshots.read(above[0]), snapshot)
-        except SnapshotNotFound:  # the snapshot has expired: check the next one above it
+        except SnapshotNotFound:  # the snapshot has expired: check the next snapshot above
             continue
         except CorruptTable:
             return True
@@ -36,7 +37,7 @@ def in_chain(context: TableContext, snapshot: Snapshot) -> bool:
 
 
 def chain_break(context: TableContext, snapshot: Snapshot, *, gaps: bool) -> str | None:
-    """Return why a commit must not build on the latest snapshot, and what to do; None when it may build on it.
+    """Return why a commit must not build on the latest snapshot, and what to do; None when the commit may build on it.
 
     A paused writer may create a snapshot on a base that was rolled back. The writer checks this afterwards and
     withdraws the snapshot. A commit that builds on the snapshot before that would restore the changes that were rolled

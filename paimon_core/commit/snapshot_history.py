@@ -1,7 +1,7 @@
 """Snapshot history: the recently committed snapshots, and their descriptions in errors.
 
 The commit that caused a conflict is searched only among the newest snapshots, which limits the time to create an error.
-If the commit is not found, the error still says what to do.
+If the commit is not found, the error says what to do.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ def snapshots_since(base: Base, after: Position) -> Iterator[Snapshot]:
 
 
 def delta_of(base: Base, snapshot: Snapshot) -> list[ManifestEntry]:
-    """Return the entries of a snapshot's delta; raises CorruptTable, also when the snapshot has expired."""
+    """Return the entries of a snapshot's delta; raises CorruptTable when they cannot be read, for example because the
+    snapshot has expired.
+    """
     manifests = base.context.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
     return [entry for manifest in manifests for entry in base.read(manifest)]
 

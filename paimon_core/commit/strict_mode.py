@@ -18,8 +18,8 @@ def check_strict(base: Base, user: str, kind: CommitKind, partitions: Collection
     """Check option commit.strict-mode.last-safe-snapshot (format 14.5); with -1 or no value, nothing is checked.
 
     Raises CommitConflict when, after the safe snapshot, another user has committed a COMPACT or OVERWRITE snapshot of
-    one of the partitions. If this commit is an OVERWRITE, an APPEND snapshot of another user is a conflict too. Also
-    raises CommitConflict when a snapshot that must be checked has expired.
+    one of the partitions. If this commit is an OVERWRITE, an APPEND snapshot of another user is a conflict as well.
+    Also raises CommitConflict when a snapshot that must be checked has expired.
     """
     safe = base.context.options[_OPTION]
     if safe is None or safe < 0 or not partitions:

@@ -133,7 +133,7 @@ def _packed(parts: Sequence[list[DataFile]], rules: _Rules) -> list[tuple[DataFi
 
 
 def _much_deleted(vectors: Vectors, ratio: float) -> Callable[[DataFile], bool]:
-    """Return a function that tells whether the share of a file's deleted rows exceeds ``ratio``, or is unknown."""
+    """Return a function that decides whether the share of a file's deleted rows exceeds ``ratio``, or is unknown."""
 
     def much(file: DataFile) -> bool:
         if file.file_name not in vectors:

@@ -36,7 +36,9 @@ from paimon_core.schema import TableSchema
 
 
 class ChangelogProducer(Protocol):
-    """Merges the rows of the steps of a compaction that it ``concerns``; other steps are ordinary merges."""
+    """Merges the rows of those steps of a compaction for which ``concerns`` is true; other steps are ordinary
+    merges.
+    """
 
     @property
     def writes_changelog(self) -> bool:
@@ -160,11 +162,11 @@ class Lookup:
         """Merge the section; the changelog shows the differences from the state of each key.
 
         The state is searched in the section first, then in the higher levels. Unless ``rereads`` is true, a key with a
-        single row is merged too, instead of returning the row unchanged.
+        single row is merged as well; otherwise its row is returned unchanged.
         """
         context, key = self.reader.context, _key(self.reader)
         # A file that is upgraded still contains its expired rows, so the older rows of the keys of expired rows are
-        # marked too.
+        # marked as well.
         reader = replace(self.reader, keep=None) if self.vectored and rereads else self.reader
         if rereads and not self.writes_changelog:
             for pieces in reader.windows(section.runs, context.schema.file_key_fields, key):
@@ -219,7 +221,9 @@ def _arranged(reader: BucketReader, pieces: Sequence[pa.Table]) -> tuple[pa.Tabl
 
 
 def _without_state(reader: BucketReader, rows: pa.Table, groups: Groups) -> tuple[pa.Table, Flags]:
-    """Return the keys without a row of a level above 0, and for each group a boolean: whether its key is among them."""
+    """Return the keys that have no row of a level above 0, and for each group a boolean: whether its key is one of
+    these keys.
+    """
     missing = states(rows, groups) < 0
     return keys_of(rows, groups, missing, _key(reader)), missing
 

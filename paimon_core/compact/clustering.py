@@ -156,7 +156,7 @@ def _idle(
 
 
 def _sorted_by(context: TableContext, order: SortOrder) -> Callable[[DataFile], bool]:
-    """Return a function that tells whether a file was clustered by the columns of ``order``.
+    """Return a function that decides whether a file was clustered by the columns of ``order``.
 
     The schema of the file has the option ``clustering.columns`` with these columns.
     """

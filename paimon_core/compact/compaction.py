@@ -74,7 +74,7 @@ def spread_postponed(context: TableContext, author: Author, where: Where | None)
     """Move the rows of the postpone bucket to fixed buckets in one COMPACT commit; do nothing when it is empty.
 
     The moved rows count as newer than all rows that earlier commits have written to fixed buckets. Rows that a
-    concurrent commit adds to the postpone bucket stay in it. Raises CommitConflict, and moves nothing, when a
+    concurrent commit adds to the postpone bucket stay in this bucket. Raises CommitConflict, and moves nothing, when a
     concurrent commit has removed one of the files or has changed the number of buckets of a partition.
     """
     messages = spread_messages(context, live_entries(context, where))

@@ -1,8 +1,8 @@
 """Compactor: runs one compaction of one bucket and returns a commit message (format 8.5).
 
 A task is a plain value that is created on the driver and can run in any process. Its result is visible only after its
-message is committed. Memory: the batches of the bucket reader and one row group of the writer, whatever the size of the
-bucket is.
+message is committed. Memory: the batches of the bucket reader and one row group of the writer, independent of the size
+of the bucket.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from paimon_core.table_indexes.vector_file import merged, read_vector
 
 
 def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
-    """Run ``task`` and return its commit message; on an error, every file that it has written is deleted.
+    """Run ``task`` and return its commit message; on an error, delete every file that the task has written.
 
     When an input file has a newer schema than ``context``, the new files have the table's latest schema, so that no
     column is lost. Raises CommitConflict when, after the task was planned, a concurrent commit has removed input files
@@ -175,7 +175,7 @@ def _steps(
 def _merged(
     reader: BucketReader, unit: CompactionUnit, step: Reread | Rewrite, producer: ChangelogProducer | None
 ) -> Iterator[Merged]:
-    """Yield the merged rows of a step: rows to store and, with a changelog producer, also changelog rows."""
+    """Yield the merged rows of a step: the rows to store and, with a changelog producer, the changelog rows."""
     if producer is None or not producer.concerns(step.files):
         yield from map(Merged, _ordinary(reader, unit, step))
         return

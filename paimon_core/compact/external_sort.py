@@ -100,7 +100,7 @@ def merged(runs: Sequence[Iterator[pa.RecordBatch]], names: Sequence[str]) -> It
 class _Buffer:
     """The rows to sort.
 
-    The sorted rows are built in parts, so that they do not need the memory of all rows a second time.
+    The sorted rows are built in parts, so that the rows are never in memory twice as a whole.
     """
 
     def __init__(self) -> None:
@@ -127,7 +127,8 @@ class _Buffer:
             return
         schema, columns = rows.schema, rows.columns
         del rows
-        for at, column in enumerate(columns):  # one column after the other, because each column is in memory twice
+        # One column after the other, because a column is in memory twice while it is copied.
+        for at, column in enumerate(columns):
             columns[at] = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
             del column
         whole = pa.Table.from_arrays(columns, schema=schema)

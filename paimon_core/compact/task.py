@@ -21,7 +21,9 @@ class AppendUnit:
 
     groups: tuple[tuple[DataFile, ...], ...]
     sort: SortOrder | None = None
-    """The order in which the rows of a group are written; None: the order of the files and of the rows in them."""
+    """The order in which the rows of a group are written; None: rows are written in the order of the files, and of the
+    rows in each file.
+    """
     output_level: int = 0
     """The level of the new files, above 0 for incremental clustering."""
 

@@ -22,7 +22,7 @@ _CODECS: Mapping[str, Mapping[str, str]] = {
 }
 """For each format: the value of the option, and the writer's name of the codec.
 
-xz is not supported, because Java needs an optional library for it.
+xz is not supported, because Java needs an optional library for this compression.
 """
 _EXTENSIONS: Mapping[str, str | None] = {"none": None, "gzip": "gz", "bzip2": "bz2", "zstd": "zst"}
 

@@ -38,7 +38,7 @@ _KINDS = ("bloom-filter", "bitmap", "range-bitmap", "bsi")
 def matching_rows(
     index: FileIndex, where: BoundPredicate, columns: Mapping[str, tuple[str, DataType]], row_count: int
 ) -> Mask | None:
-    """Return for each row of the file whether it may match; None when all rows may match or the index cannot tell.
+    """Return for each row of the file whether it may match; None when all rows may match or the index cannot decide it.
 
     ``columns`` maps a column name in the filter to the name of the column in the file and its type; columns that are
     not in ``columns`` are not tested. Raises CorruptTable naming the index when it does not decode or does not fit the
@@ -120,7 +120,7 @@ class _Reader:
     row_count: int
 
     def rows(self, test: BoundTest) -> Mask | None:
-        """Return for each row whether it may pass the test; None when the index cannot tell."""
+        """Return for each row whether it may pass the test; None when the index cannot decide it."""
         raise NotImplementedError
 
     def keys(self, test: BoundTest) -> list[Any]:

@@ -180,7 +180,7 @@ def _read_dictionary(data: bytes, dtype: DataType) -> list[Any]:
         end += lead + key_bytes
         at = after + 20
     if at != body or end != len(data):
-        raise ValueError("the chunks of a dictionary do not fill it")
+        raise ValueError("the chunks of a dictionary do not fill the dictionary")
     return keys
 
 

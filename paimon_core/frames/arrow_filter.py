@@ -17,7 +17,9 @@ _BY_POSITION = "FieldPath("
 def pushed(
     columns: Sequence[str] | dict[str, pc.Expression] | None, keep: pc.Expression | None, schema: pa.Schema
 ) -> tuple[list[str], Predicate | None]:
-    """Return the columns to read, and a filter that is true wherever ``keep`` is true (None: no filter)."""
+    """Return the columns to read, and a filter that is true for every row for which ``keep`` is true (None: no
+    filter).
+    """
     expressions = [*(columns.values() if isinstance(columns, dict) else ()), *(() if keep is None else (keep,))]
     names = set(schema.names if columns is None else () if isinstance(columns, dict) else columns)
     for expression in expressions:

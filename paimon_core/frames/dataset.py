@@ -45,7 +45,7 @@ class PaimonDataset(ds.FileSystemDataset):  # type: ignore[misc]
     ) -> ds.Scanner:
         """Return a scanner of the ``columns`` (names or expressions) of the rows for which ``filter`` is true.
 
-        ``settings`` are settings of Arrow's scanner that do not change the rows. Raises TypeError for other settings.
+        ``settings`` are options of Arrow's scanner that do not change the result. Raises TypeError for other settings.
         """
         keep = filter if self._keep is None else self._keep if filter is None else self._keep & filter
         schema = self._source.schema

@@ -49,8 +49,9 @@ class Filter:
     columns: tuple[str, ...]
     """The columns that the expression reads."""
     where: Predicate | None
-    """A predicate that is true wherever the expression is true; None when no part of the expression could be
-    translated."""
+    """A predicate that is true for every row for which the expression is true; None when no part of the expression
+    could be translated.
+    """
 
     @staticmethod
     def of(pl: Any, expression: Any) -> Filter | None:
@@ -73,7 +74,7 @@ class Filter:
 def _without_dynamic(tree: Any) -> Any:
     """Return the tree without the parts that polars adds as hints for a limit; None when nothing is left.
 
-    Polars cannot evaluate the hints on a DataFrame, and applies the limit itself.
+    Polars cannot evaluate the hints on a DataFrame, and polars applies the limit itself.
     """
     match tree:
         case {"Display": {"fmt_str": str(text)}} if text.startswith(_DYNAMIC):
@@ -89,7 +90,8 @@ def _without_dynamic(tree: Any) -> Any:
 
 
 def translated(tree: Any) -> Predicate | None:
-    """Return a predicate that is true wherever ``tree`` is true; None when no part of ``tree`` could be translated."""
+    """Return a predicate that is true for every row for which ``tree`` is true; None when no part of ``tree`` could be
+    translated."""
     try:
         return _predicate(tree)
     except (_Unknown, RecursionError, PaimonError):

@@ -1,4 +1,4 @@
-"""Source: the operations of a scan that the frames use; also the import of optional packages."""
+"""Source: the operations of a scan that the frames use; this module also imports optional packages."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ Import `check`. The module `invariants` lists the rules; the other modules check
 
 Core types and functions:
 
-- ``Report``: the findings of a check run, and what was checked
+- ``Report``: the findings of a check run, and the numbers of checked objects
 - ``Finding``: a problem: its level, invariant, location and message
 - ``Invariant``: a rule that every table keeps
 - ``CheckRun``: the settings of a run, and the metadata that it has read

@@ -76,7 +76,8 @@ def _check_step(run: CheckRun, step: Step, buckets: Buckets) -> None:
     check_files(run, added, location, _visit(run, location))
     check_files(run, step.changelog or (), location, _visit(run, location, changelog=True))
     buckets.check(step.files, added, location)
-    # Deletion vectors that were checked before are still right, unless the snapshot deleted a data file of a vector.
+    # Deletion vectors that were checked before are still correct, unless the snapshot deleted the data file of a
+    # vector.
     before, now = step.before, step.snapshot
     same = before is not None and (before.index_manifest, before.statistics) == (now.index_manifest, now.statistics)
     if not same or any(e.kind is FileKind.DELETE for e in step.delta):

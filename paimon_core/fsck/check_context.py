@@ -1,4 +1,4 @@
-"""CheckRun: the state of one check of one table, which all parts of the check share.
+"""CheckRun: the state of one check of one table, which all modules of the check share.
 
 Each file is read once, and findings about a file are reported once. The check holds in memory the files of one
 snapshot, a name and a number for every referenced file, and some directory listings.
@@ -44,7 +44,7 @@ class CheckRun:
         return self.collector.deep
 
     def plain(self, name: str, location: Location) -> bool:
-        """Check that a file name in metadata has no directory part (I35); return True when it has none."""
+        """Check that a file name in metadata has no directory part (I35); return True when it is valid."""
         self.collector.check("I35")
         try:
             component(name)

@@ -1,4 +1,6 @@
-"""Finding and Report: the findings of a check of a table, what was checked, and what could not be checked."""
+"""Finding and Report: the findings of a check of a table, the objects that were checked, and the objects that could not
+be checked.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One violation of an invariant; ``path``, ``snapshot`` and ``branch`` state the place, as far as it is known."""
+    """One violation of an invariant; ``path``, ``snapshot`` and ``branch`` state the place if it is known."""
 
     invariant: str
     level: Level
@@ -70,7 +72,9 @@ class Report:
         }
 
     def text(self) -> str:
-        """Return the report as text: the findings, then what was checked and what was not."""
+        """Return the report as text: the findings, then the numbers of checked objects, then the objects that were not
+        checked.
+        """
         lines = [f.sentence() for f in self.findings]
         if self.left_out:
             lines.append(f"... and {self.left_out} findings more")

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class When(StrEnum):
-    """What a check of an invariant reads."""
+    """The kind of data that the check of an invariant needs."""
 
     QUICK = "quick"
     """Metadata and listings."""

@@ -2,13 +2,13 @@
 
 publish   1. the new data files of all tables are written, nothing is visible;
           2. ``intent-N`` is created exclusively: from here on any process that finds it completes the publish;
-          3. each table commits its part exactly once, under (user of the group, N), and tags the snapshot;
+          3. each table commits its messages exactly once, as the pair (user of the group, N), and tags the snapshot;
           4. ``version-N`` is created exclusively: all tables change for the group's readers at this moment.
 
-A reader of the group opens the tables at the tags of one version, so it sees either the old state of all tables or the
-new state of all tables, also when a publish is in progress or its process died. A reader that opens a table directly
-sees the table's latest snapshot. Only changes that cannot conflict are accepted: appends, upserts, overwrites. When a
-commit fails after too many retries, the intent stays, and the next publish, or ``recover``, completes it first.
+A reader of the group opens the tables at the tags of one version. So it sees either the old state of all tables or the
+new state of all tables, even when a publish is in progress or its process ended early. A reader that opens a table
+directly sees the table's latest snapshot. Only changes that cannot conflict are accepted: appends, upserts, overwrites.
+When a commit fails after too many retries, the intent stays, and the next publish, or ``recover``, completes it first.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ class Group:
         return self._decide(Intent(0, str(uuid.uuid4()), parts, restores=to))
 
     def recover(self) -> GroupVersion | None:
-        """Complete a publish whose process died, and return its version; None when no publish is pending."""
+        """Complete a publish whose process ended early, and return its version; None when no publish is pending."""
         pending = self._pending()
         return None if pending is None else self._finish(pending)
 
@@ -229,7 +229,7 @@ class Group:
         return None if not numbers or (versions and versions[-1] >= numbers[-1]) else self.store.intent(numbers[-1])
 
     def expire(self, keep_last: int) -> list[int]:
-        """Delete all but the newest ``keep_last`` versions, and their tags; return the deleted version numbers.
+        """Delete all except the newest ``keep_last`` versions, with their tags; return the deleted version numbers.
 
         Tags that a kept version uses are kept.
         """
@@ -349,7 +349,7 @@ class Group:
         return version if self.store.create_version(version) else self.store.version(intent.number)
 
     def _delete_tags(self, table: Table, used: set[str], newest: int) -> None:
-        """Delete the group's tags up to version ``newest`` that are not in ``used``, also tags of interrupted calls."""
+        """Delete tags of the group up to version ``newest`` that are not in ``used``, even of interrupted calls."""
         for tag in table.tags.list():
             number = self._number_of(tag.name)
             if number is not None and number <= newest and tag.name not in used:

@@ -98,7 +98,9 @@ class Intent:
 
     @staticmethod
     def from_bytes(data: bytes) -> Intent:
-        """Parse what ``to_bytes`` returns; raises InvalidRequest for bad data, UnsupportedFeature for newer formats."""
+        """Parse the bytes that ``to_bytes`` returned; raises InvalidRequest for bad data, UnsupportedFeature for newer
+        formats.
+        """
         with unpacked(data, "group intent", RECORD_VERSION) as value:
             parts = {_text(name): Part.from_plain(part) for name, part in value["parts"].items()}
             restores = None if value["restores"] is None else _whole(value["restores"])
@@ -131,7 +133,9 @@ class GroupVersion:
 
     @staticmethod
     def from_bytes(data: bytes) -> GroupVersion:
-        """Parse what ``to_bytes`` returns; raises InvalidRequest for bad data, UnsupportedFeature for newer formats."""
+        """Parse the bytes that ``to_bytes`` returned; raises InvalidRequest for bad data, UnsupportedFeature for newer
+        formats.
+        """
         with unpacked(data, "group version", RECORD_VERSION) as value:
             tables = {
                 name: Member(_whole(member["snapshot"]), _text(member["tag"]))

@@ -73,7 +73,7 @@ def commit_part(table: Table, part: Part, intent: Intent, group: str) -> Member:
 def _committed(
     table: Table, part: Part, commit: Callable[[Sequence[CommitMessage]], Snapshot | None]
 ) -> Snapshot | None:
-    """Commit the messages of a part. The files of the messages are kept, because other processes may commit them too.
+    """Commit the messages of a part. The files of the messages are kept, because other processes may also commit them.
 
     When another commit has since added keys to dynamic buckets, or chosen the number of buckets of a new partition, the
     rows are written again to buckets that fit, so that the publish can continue. Raises CommitConflict when the buckets
@@ -185,7 +185,7 @@ def _rolled_back(table: Table, part: Part) -> Snapshot:
 
 
 def _is_pending(table: Table, undone: tuple[int, str]) -> bool:
-    """Whether the former latest snapshot still exists, so that the rollback is not done yet."""
+    """Whether the former latest snapshot still exists; then the rollback is not done yet."""
     try:
         return (table.context.snapshots.read(undone[0]).uuid or "") == undone[1]
     except SnapshotNotFound:

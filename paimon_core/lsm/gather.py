@@ -1,7 +1,7 @@
 """Gather: makes columns contiguous and takes their values at given positions.
 
 Taking from one contiguous array is several times faster than taking from chunks, so columns are made contiguous first.
-Columns of long texts are not made contiguous, because a copy would need the memory of a window a second time. Text of
+Columns of long texts are not made contiguous, because a copy would need as much memory as the window itself. Text of
 more than 1 GiB is converted to Arrow's large types, because an array of a plain type contains at most 2 GiB.
 """
 
@@ -65,7 +65,7 @@ def take(column: pa.ChunkedArray, positions: Rows | pa.Array) -> pa.ChunkedArray
     if pa.types.is_dictionary(column.type):
         return _take_decoded(column, positions)
     if column.num_chunks > 1 and is_long(column):
-        if isinstance(positions, pa.Array):  # null positions take a row after the last one
+        if isinstance(positions, pa.Array):  # a null position takes the row after the last row
             column, positions = _with_null(column), positions.fill_null(len(column)).to_numpy()
         return _take_long(column, positions)
     taken = pc.take(contiguous(column), pa.array(positions), boundscheck=False)

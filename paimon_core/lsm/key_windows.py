@@ -31,7 +31,7 @@ WINDOW_ROWS = 1 << 17
 of one step can be reused by the next step.
 """
 WINDOW_BYTES = 64 << 20
-"""The number of bytes of all runs together at which a window is full, whatever its number of rows is.
+"""The number of bytes of all runs together at which a window is full, independent of its number of rows.
 
 Tables with many columns need this much memory for batches of an efficient size.
 """
@@ -61,7 +61,7 @@ def windows(
 
 
 class _Source:
-    """The batches of one run that are loaded but not yet part of a window."""
+    """The batches of one run that are loaded and not yet in a window."""
 
     def __init__(self, run: Iterator[pa.RecordBatch], key: tuple[str, ...], repeats: bool) -> None:
         self.loaded: deque[pa.RecordBatch] = deque()

@@ -5,7 +5,7 @@ before row j, and ``codes[i] == codes[j]`` exactly when the columns are equal. C
 compared: a code has only as many bits as the values of its call need, so that most keys fit into one 64-bit word.
 
 The order is: null first, false before true, numbers and times by value, text and binary by unsigned bytes, floats with
--0.0 before 0.0 and NaN last (all NaNs are equal, whatever their bits are).
+-0.0 before 0.0 and NaN last (all NaNs are equal, independent of their bits).
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def pack(columns: Sequence[Ints], rows: int) -> Codes:
 
 
 def _leading_word(varying: list[_Part]) -> tuple[Ints, list[Ints]]:
-    """Combine as many leading parts as fit into 64 bits; return one number per row, and the arrays that are left."""
+    """Combine as many of the first parts as fit into 64 bits; return one number per row, and the remaining arrays."""
     (part, low, used), *others = varying
     code = _reduced(part, low)
     for number, (part, low, bits) in enumerate(others):

@@ -1,7 +1,7 @@
 """Write buffer: collects rows of one bucket in arrival order until the rows become files of level 0 (format 7.3, 10).
 
-Rows that do not fit in memory are written to sorted runs. ``drain`` merges all rows with the same result as if all rows
-were in memory: the runs are read in order of arrival, and each run contains the rows of a key in merge order.
+Rows that do not fit in memory are written to sorted runs. ``drain`` gives the same result as a merge of all rows in
+memory: the runs are read in order of arrival, and each run contains the rows of a key in merge order.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Drained:
 class WriteBuffer:
     """Collects tables without copying the tables.
 
-    ``spill`` and ``drain`` need about the memory of the rows a second time, or less for long rows.
+    ``spill`` and ``drain`` need additional memory: about the size of the buffered rows, or less for long rows.
 
     ``keeps_raw``: ``drain`` also returns the unmerged rows. ``folds_early``: merging some rows of a key before its
     other rows does not change the result, so a run stores only one row per key.
@@ -238,7 +238,7 @@ def _arranged(rows: pa.Table, groups: Groups) -> pa.Table:
 def _parts(rows: pa.Table, groups: Groups) -> Iterator[tuple[pa.Table, Groups]]:
     """Yield the groups of long rows in parts of about PART_BYTES, so that only a part of the rows is copied at once.
 
-    Groups of other rows are yielded as one part: their columns are copied one after the other, which is faster.
+    Groups of other rows are yielded as one part, whose columns are copied one after the other: this is faster.
     """
     if rows.nbytes <= max(PART_BYTES, _LONG_BYTES * len(rows)):
         yield rows, groups

@@ -111,7 +111,9 @@ def _is_candidate(entry: FileInfo, kind: Kind) -> bool:
 
 
 def _protection(entry: FileInfo, kind: Kind, names: dict[Kind, re.Pattern[str]]) -> str:
-    """Return why an entry of a directory must be kept even when nothing references it; "" when it may be removed."""
+    """Return why an entry of a directory must be kept even when nothing references the entry; "" when the entry may be
+    removed.
+    """
     if entry.is_link:
         return "a symbolic link"
     if not _is_candidate(entry, kind):

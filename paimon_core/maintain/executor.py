@@ -16,7 +16,9 @@ from paimon_core.metadata.context import TableContext
 
 
 class WorkExecutor(Protocol):
-    """Runs the long steps of a clean-up; without an executor, the calling process does them one after the other."""
+    """Runs the long steps of a clean-up; without an executor, the calling process runs these steps one after the
+    other.
+    """
 
     def candidates(self, context: TableContext, places: Sequence[Directory], before_millis: int) -> Found:
         """Return the result of ``candidate_files.candidates``.
@@ -25,7 +27,9 @@ class WorkExecutor(Protocol):
         """
 
     def data_names(self, context: TableContext, manifests: Mapping[str, bool], among: Collection[str]) -> set[str]:
-        """Return the result of ``references.used_files.data_names``; its CorruptTable keeps its ``facts``."""
+        """Return the result of ``references.used_files.data_names``; a CorruptTable that a task raises keeps its
+        ``facts``.
+        """
 
     def move(self, context: TableContext, moves: Sequence[tuple[str, str]]) -> list[bool]:
         """Move files from source to target, in any order; return for each move, in order, whether the file was moved.

@@ -1,7 +1,7 @@
 """Rewriting of file indexes: give existing data files the indexes that the table's options ask for (format 13.1).
 
-Rows do not change: a data file keeps its name, and its manifest entry gets another index. The replaced index file stays
-until a removal of orphans, because older snapshots may use it.
+Rows do not change: a data file keeps its name, and only the index in its manifest entry is replaced. The replaced index
+file stays until a removal of orphans, because older snapshots may use it.
 """
 
 from __future__ import annotations

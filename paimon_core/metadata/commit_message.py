@@ -56,7 +56,7 @@ class CommitMessage:
     new_indexes: tuple[IndexFile, ...] = ()
     """Index files that become part of the table together with ``new_files``."""
     deleted_indexes: tuple[IndexFile, ...] = ()
-    """The index files that ``new_indexes`` replace; the commit fails when one of them is no longer in the table."""
+    """The index files that ``new_indexes`` replace; the commit fails when such a file is no longer in the table."""
     compact_new_indexes: tuple[IndexFile, ...] = ()
     """Index files that the compaction wrote."""
     compact_deleted_indexes: tuple[IndexFile, ...] = ()

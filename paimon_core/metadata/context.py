@@ -70,7 +70,7 @@ class TableContext:
         ``cache`` may be shared between tables. ``branch`` is the branch to read and write. ``publisher`` creates the
         snapshots (``SnapshotStore``), and ``schema_publisher`` creates all schemas after the first schema. ``roots``
         are the directories outside of the table that may contain its files. Raises UnsupportedFeature for an
-        unsupported option that could change what a read returns.
+        unsupported option that could change the result of a read.
         """
         options = opened_options(schema, dynamic or {}, table=name)
         roots = roots or NO_ROOTS
@@ -174,7 +174,7 @@ class TableContext:
         return replace(self, manifests=fresh)
 
     def file_path(self, partition: bytes, bucket: int, file: DataFile, name: str | None = None) -> str:
-        """Return the path of a data file, or of the file ``name`` beside it (format 1.4).
+        """Return the path of a data file, or of the file ``name`` in the same directory (format 1.4).
 
         Raises InvalidRequest for a file that is neither in the table nor below the allowed roots, CorruptTable for a
         name that is not a plain file name.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from paimon_core.metadata.manifests.entries import ManifestEntry
 
 SNAPSHOT_TRIES = 5
-"""The maximum number of snapshots that are read, one after the other, before the error of the last read is raised."""
+"""The maximum number of snapshots to read one after the other; then the error of the last read is raised."""
 _T = TypeVar("_T")
 
 

@@ -15,7 +15,7 @@ _CROSS_PARTITION = "a primary key without the partition keys (cross-partition up
 
 
 def against_vectors(options: TableOptions) -> list[str]:
-    """Return the options that tables with a primary key and deletion vectors cannot have; Java refuses them too.
+    """Return the options that tables with a primary key and deletion vectors cannot have; Java refuses them as well.
 
     First-row never deletes an older row. A full-compaction changelog compares the last level before and after a
     compaction, but deletion vectors delete rows of the last level earlier, when rows of lower levels replace these
@@ -32,8 +32,8 @@ def against_vectors(options: TableOptions) -> list[str]:
 def against_cross_partition(options: TableOptions) -> list[str]:
     """Return the options of a table that this library does not write with cross-partition upsert.
 
-    With ``index-ttl`` the key index would lose keys. With the other options, the delete of a key in its old partition
-    would have no effect.
+    With ``index-ttl`` the key index would lose keys. With one of the other options, the delete of a key in its old
+    partition would have no effect.
     """
     found = [option for option in ("cross-partition-upsert.index-ttl", "sequence.field") if option in options.uses]
     if options["merge-engine"] == "deduplicate" and options["ignore-delete"]:
@@ -47,7 +47,7 @@ def opened_options(
     """Return the options of an existing table; their ``unwritable`` names all reasons not to write to the table.
 
     ``dynamic`` options replace the options of the schema; None removes an option. Raises UnsupportedFeature for an
-    unsupported option that could change what a read returns.
+    unsupported option that could change the result of a read.
     """
     merged: dict[str, str | None] = {**schema.options, **dynamic}
     options = TableOptions.parse({k: text for k, text in merged.items() if text is not None}, table=table)

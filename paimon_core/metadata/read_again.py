@@ -21,7 +21,7 @@ def read_again(read: Callable[[], _T], tries: int = TRIES, may_retry: Callable[[
     """Return ``read()``; call it again, at most ``tries`` times in all, when a snapshot or a file was missing.
 
     ``may_retry`` is called before each repetition and may prepare it; when it returns False, the error is raised. Any
-    other error, and the error of the last call, is raised too.
+    other error is raised at once, and the error of the last call is raised too.
     """
     for _ in range(tries - 1):
         try:
@@ -33,5 +33,5 @@ def read_again(read: Callable[[], _T], tries: int = TRIES, may_retry: Callable[[
 
 
 def is_missing(error: PaimonError) -> bool:
-    """Whether the error means that a snapshot or a file of a snapshot is missing, as it is after an expiry."""
+    """Whether the error means that a snapshot or a file of a snapshot is missing, which is possible after an expiry."""
     return isinstance(error, SnapshotNotFound) or (isinstance(error, CorruptTable) and bool(error.facts.get("missing")))

@@ -72,8 +72,8 @@ class Snapshot:
     def is_same_commit(self, other: Snapshot) -> bool:
         """Whether the same attempt of a commit created both snapshots.
 
-        Every attempt has a delta manifest list with a unique name. The uuids must be equal too, unless this snapshot
-        has no uuid: a server may have removed it.
+        Every attempt has a delta manifest list with a unique name. The uuids must be equal as well, unless this
+        snapshot has no uuid: a server may have removed the uuid.
         """
         return self.delta_manifest_list == other.delta_manifest_list and self.uuid in (other.uuid, None)
 

@@ -1,7 +1,7 @@
 """Table identity: checks whether the table of a handle is still the table at its path.
 
 A table is identified by the whole content of the schema file with which its handle was opened; the content includes the
-time of creation. If the catalog gives tables an id, this id is compared too. A schema that is added later changes
+time of creation. If the catalog gives tables an id, this id is compared as well. A schema that is added later changes
 neither the file nor the id. A table that was dropped and re-created under the same name therefore has another identity,
 even if it has the same columns.
 
@@ -15,7 +15,7 @@ can affect the new table as follows:
   commit has no base: it may become the first snapshot of the new table, although its files may have been deleted with
   the old table.
 - A new tag is deleted again, because its snapshot is not part of the new table. A branch that is created from a tag is
-  deleted again too. A branch that is created without a tag remains, without rows.
+  deleted again for the same reason. A branch that is created without a tag remains, without rows.
 - A consumer's position remains, or replaces the position of the new table's consumer of the same name: the snapshots of
   the new table from this position on do not expire.
 - Deleting a tag, branch or consumer deletes the tag, branch or consumer of the same name in the new table. No data file

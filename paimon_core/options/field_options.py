@@ -1,4 +1,4 @@
-"""Options of single columns, ``fields.<column>.<what>``, and options of sequence groups (format 9.4, 9.5)."""
+"""Options of single columns, ``fields.<column>.<option>``, and options of sequence groups (format 9.4, 9.5)."""
 
 from __future__ import annotations
 

@@ -12,13 +12,13 @@ class Use(StrEnum):
     """How this library uses an option of a table."""
 
     OBEYED = "obeyed"
-    """The option changes what this library does."""
+    """The option has an effect in this library."""
     IGNORED = "ignored"
     """The option is for readers and writers of other engines."""
     FOREIGN = "foreign"
     """The key is not an option of Paimon."""
     IDLE = "idle"
-    """The option has no effect, because its value leaves its feature off; another value would be refused."""
+    """The option has no effect, because its value leaves its feature off; any other value would be refused."""
     STOPS_READS = "stops reads"
     """The option is not supported and decides which snapshot is read. The table can be read only when the caller names
     a snapshot."""

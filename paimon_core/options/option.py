@@ -31,7 +31,7 @@ class Support(StrEnum):
     """How this library supports an option."""
 
     OBEYED = "obeyed"
-    """The option changes what this library does."""
+    """The option has an effect in this library."""
     CARRIED = "for other engines"
     """The option is stored for the readers and writers of other engines; it changes no row, and this library ignores
     it."""
@@ -41,7 +41,7 @@ class Support(StrEnum):
 
 
 class Stops(Enum):
-    """What an unsupported value of an option prevents in an existing table."""
+    """Which operations an unsupported value of an option prevents in an existing table."""
 
     READS = "reads and writes"
     """The table cannot be opened."""
@@ -79,7 +79,7 @@ class Option:
     """Whether all handles of a table must use the same value, because it decides where files are, or which row a merge
     selects."""
     is_columns: bool = False
-    """Whether the value is a list of columns, in which a renamed column is renamed too."""
+    """Whether the value is a list of columns; if so, a renamed column is renamed in the value too."""
     fixed: str = ""
     """Why the option of an existing table can never be set or removed; "" when it can."""
     argument: str = ""

@@ -1,4 +1,6 @@
-"""Parsers of option texts: each returns the value, or raises ValueError stating what the text must be (format 18)."""
+"""Parsers of option texts: each parser returns the value, or raises ValueError, which states what the text must be
+(format 18).
+"""
 
 from __future__ import annotations
 

@@ -44,7 +44,9 @@ _OBEYED: Mapping[str, tuple[Option, ...]] = {
     "Spark": jobs.SPARK,
     "Other features": features.OPTIONS,
 }
-"""By subject, the options that this library obeys, and options that are set in another way, such as ``primary-key``."""
+"""By subject: the options that this library obeys, and options that are not set by their key, such as
+``primary-key``.
+"""
 _OTHERS = other_engines.by_subject()
 SUBJECTS: Mapping[str, tuple[Option, ...]] = {
     subject: (*options, *_OTHERS.get(subject, ())) for subject, options in _OBEYED.items()
@@ -71,7 +73,7 @@ PREFIXES: tuple[Option, ...] = (
         for index in ("pk-vector", "pk-btree", "pk-bitmap", "pk-multivalue", "pk-full-text")
     ),
 )
-"""Options whose names may have any ending in place of ``*``.
+"""Options whose names contain ``*``, which stands for any ending.
 
 These options configure writers of files, or features that another option turns on.
 """
@@ -88,7 +90,7 @@ def current_name(key: str) -> str:
 
 
 def column_option(key: str) -> tuple[str, str] | None:
-    """Return (column, what) for a key ``fields.<column>.<what>``, else None.
+    """Return (column, option) for a key ``fields.<column>.<option>``; None for other keys.
 
     In the key of a sequence group, ``<column>`` is a list of columns.
     """

@@ -94,7 +94,7 @@ class TableOptions:
         Older option names are accepted as in Paimon. Raises UnsupportedFeature for a ``type`` that is not supported.
         For a new table, raises InvalidOption for a bad value, for a size or duration without unit, and for a key that
         is not an option of Paimon but resembles one. For an existing table, raises UnsupportedFeature for an
-        unsupported value that could change what a read returns, and for a name that differs from an option in one
+        unsupported value that could change the result of a read, and for a name that differs from an option in one
         letter.
         """
         if creating:
@@ -125,7 +125,7 @@ class TableOptions:
 def _check_type(text: str, table: str, *, creating: bool) -> list[str]:
     """Return [``type=...``] when tables of this ``type`` can be read but not written; [] when they can be written.
 
-    Raises UnsupportedFeature for unsupported types. A materialized table is an ordinary table for readers, in Java too.
+    Raises UnsupportedFeature for unsupported types. A materialized table is an ordinary table for readers, as in Java.
     Only the engine that refreshes a materialized table may write to it (options ``materialized-table.*``).
     """
     kind = text.lower()

@@ -10,7 +10,7 @@ from paimon_core.options.option import Kind
 from paimon_core.options.registry import option_of
 
 OptionValue = str | int | float | bool
-"""What a caller may give as the value of an option."""
+"""The types of values that a caller may give for an option."""
 
 
 def option_text(key: Any, value: Any) -> str:

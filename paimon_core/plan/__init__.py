@@ -9,6 +9,6 @@ Core types and functions:
 - ``LiveFiles``: the live files that pass the tests of partitions, buckets and keys
 - ``EntryTable``: manifest entries as columns, for pruning
 - ``Pruners``: the tests that drop manifests, partitions and files
-- ``ScanExplanation``: what a plan reads and what it leaves out, with the reasons
+- ``ScanExplanation``: the files that a plan reads and the files that it leaves out, with the reasons
 - ``plan_scan``: plans a read
 """

@@ -1,7 +1,7 @@
 """ChangedPlace: a bucket or partition whose files differ between two versions, with its files in each version.
 
 To find the changed partitions, only manifests in one of the two versions are read: manifests in both versions have the
-same entries in both. Then all files of the changed partitions are listed. Files of both versions are listed too,
+same entries in both. Then all files of the changed partitions are listed. Files of both versions are also listed,
 because they may contain rows with the keys of changed rows.
 """
 

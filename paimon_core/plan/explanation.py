@@ -101,7 +101,7 @@ class ScanExplanation:
     skipped: tuple[tuple[str, int], ...]
     """The rules that left out files, with the number of files."""
     raw: Amount
-    """The splits whose files are read as they are."""
+    """The splits whose files are read without a merge."""
     merged: Amount
     """The splits whose files are merged."""
     runs_at_once: int
@@ -113,7 +113,7 @@ class ScanExplanation:
     bytes_to_read: int = 0
     """The bytes of the columns to decode in the files, estimated from the file sizes and the types of all columns."""
     merge_bytes: int = 0
-    """The bytes of memory that a merge may use, besides one batch of each sorted run; 0 without a merge."""
+    """The bytes of memory that a merge may use, in addition to one batch of each sorted run; 0 without a merge."""
     limit: int | None = None
     splits_for_limit: int = 0
     """The number of splits that a read with the limit may have to open."""

@@ -31,7 +31,7 @@ class IndexFilter:
     schema: TableSchema
     schemas: Callable[[int], TableSchema]
     columns: dict[int, _Columns] = field(default_factory=dict)
-    """By schema id: for each column of the filter, its name in files of this schema, and its type."""
+    """By schema id: for each column of the filter, its name and its type in files of this schema."""
 
     @staticmethod
     def of(
@@ -64,7 +64,9 @@ class IndexFilter:
         if not file.index_files or not self._of_schema(file.schema_id):
             return None
         if len(file.index_files) > 1:
-            raise CorruptTable(f"data file {file.file_name} has the index files {', '.join(file.index_files)}, not one")
+            raise CorruptTable(
+                f"data file {file.file_name} has the index files {', '.join(file.index_files)}, but may have only one"
+            )
         source = path(file, file.index_files[0])
         with index_read_errors(source), storage.open_input(source) as opened:
             index = FileIndex.parse(lambda at, size: opened.read_at(size, at), opened.size(), source)

@@ -56,7 +56,9 @@ class Pruners:
 
     @staticmethod
     def of(where: Predicate | None, schema: TableSchema, options: TableOptions, schemas: Schemas) -> Pruners:
-        """Return the tests that a filter on ``schema`` allows; raises SchemaMismatch when it does not fit."""
+        """Return the tests that a filter on ``schema`` allows; raises SchemaMismatch when the filter does not fit the
+        schema.
+        """
         if where is None:
             return Pruners()
         bound = where.bind(schema.fields)
@@ -256,7 +258,7 @@ class ValuePruner:
     key: StatsRow
     index: IndexFilter | None = None
     covers: dict[tuple[int, tuple[str, ...] | None], Cover] = field(default_factory=dict)
-    """A cache; the key is (schema id, columns that have statistics; None: all columns)."""
+    """A cache of ``Cover`` values by (schema id, columns that have statistics); None means all columns."""
 
     @staticmethod
     def of(
@@ -273,7 +275,7 @@ class ValuePruner:
         return self.index is None or self.index.may_match(file)
 
     def bounds(self, partition: bytes, file: DataFile) -> Bounds:
-        """Return minimum, maximum and null count of the filter's columns, as far as the manifest entry states them."""
+        """Return the minimum, maximum and null count that the manifest entry states for the filter's columns."""
         bounds = self._value_bounds(file)
         if self.schema.is_tracked:
             bounds.update(tracked_bounds(file))
@@ -282,7 +284,7 @@ class ValuePruner:
         return bounds
 
     def keeps_range(self, partition: bytes, files: Sequence[DataFile]) -> bool:
-        """Whether a row may match whose columns are in ``files``; the newest file comes first.
+        """Whether a row whose columns are distributed over ``files`` may match; the newest file comes first.
 
         For each column, only the statistics of the newest file that contains it are used.
         """
@@ -326,7 +328,9 @@ class Cover:
     Columns whose bounds a cast to the current type could change are left out.
     """
     absent: tuple[str, ...]
-    """The current names of the columns that the schema does not have: all their values in its files are null."""
+    """The current names of the columns that the schema of the files does not have: in these files all their values are
+    null.
+    """
 
 
 def _cover(schema: TableSchema, old: TableSchema, names: tuple[str, ...] | None, columns: frozenset[str]) -> Cover:

@@ -27,7 +27,7 @@ from paimon_core.plan.split import Packing, Split, pack_keyed
 from paimon_core.predicate import Predicate
 
 Unit = Split | ChangedFile | ChangedPlace
-"""What one task reads: a split of the full phase, one file of changes, or a place that an overwrite has changed."""
+"""The work of one task: a split of the full phase, one file of changes, or a place that an overwrite has changed."""
 FULL, DELTA, CHANGELOG, OVERWRITE = "full", "delta", "changelog", "overwrite"
 CHANGES, SKIP, FAIL, ADDED = "changes", "skip", "fail", "added"
 ON_OVERWRITE = (CHANGES, SKIP, FAIL, ADDED)
@@ -44,7 +44,9 @@ class SnapshotPlan:
 
 
 def reading_context(context: TableContext) -> TableContext:
-    """Return the context that reads the full phase; it reads level 0 unless a later changelog will contain its rows."""
+    """Return the context that reads the full phase; this context reads level 0 unless a later changelog will contain
+    the rows of level 0.
+    """
     return context if _producer(context) in ("lookup", "full-compaction") else context.merging_level_0()
 
 
@@ -79,7 +81,7 @@ def plan_full(context: TableContext, snapshot: Snapshot, where: Predicate | None
 
 
 def _above(context: TableContext, split: Split, least: int) -> Split | None:
-    """Return the split with only its files of level ``least`` or a higher level; None when it has no such file.
+    """Return the split with only its files of level ``least`` or a higher level; None when the split has no such file.
 
     The keys of a split occur in no other split, so its files can be packed without the files of other splits.
     """
@@ -105,8 +107,8 @@ def _above(context: TableContext, split: Split, least: int) -> Split | None:
 def plan_changes(context: TableContext, snapshot: Snapshot, on_overwrite: str) -> SnapshotPlan | None:
     """Plan the changes of ``snapshot``; None when it changed no row.
 
-    ``on_overwrite``: what is returned for an OVERWRITE snapshot: its changes ("changes"), nothing ("skip", as in Java),
-    or the files that it added ("added", as in Java with ``streaming-read-append-overwrite``). With "fail",
+    ``on_overwrite`` selects the result for an OVERWRITE snapshot: its changes ("changes"), nothing ("skip", as in
+    Java), or the files that it added ("added", as in Java with ``streaming-read-append-overwrite``). With "fail",
     InvalidRequest is raised if it replaced or deleted rows. Raises SnapshotNotFound when the version before an
     overwrite is needed to find its changes and has expired.
     """
@@ -194,10 +196,10 @@ def check_history(
 ) -> None:
     """Check that the snapshots before ``next_id`` are the snapshots that the stream has read.
 
-    Call it after reading ``found``. ``found`` is the snapshot ``next_id``, or None when it does not exist. ``previous``
-    is the delta manifest list of the last snapshot that the stream has read, and ``previous_uuid`` the UUID of this
-    snapshot; both are "" if not known. Raises ReadOutdated when a rollback has deleted snapshots that were read,
-    SnapshotNotFound when ``next_id`` has expired.
+    Call it after reading ``found``. ``found`` is the snapshot ``next_id``, or None when this snapshot does not exist.
+    ``previous`` is the delta manifest list of the last snapshot that the stream has read, and ``previous_uuid`` the
+    UUID of this snapshot; both are "" if not known. Raises ReadOutdated when a rollback has deleted snapshots that were
+    read, SnapshotNotFound when ``next_id`` has expired.
     """
     before = _live_or_changelog(context, next_id - 1) if previous else None
     if before is not None and before.delta_manifest_list != previous:

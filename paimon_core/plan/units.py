@@ -1,4 +1,6 @@
-"""Units: divides a split into the parts that can be read separately, and chooses enough splits for a limit of rows."""
+"""Units: divides a split into the parts that can be read separately, and selects splits that have enough rows for a
+limit.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from paimon_core.plan.split import Split, layout_of
 
 
 def units_of(split: Split) -> list[Split]:
-    """Return the split divided as far as possible: a raw split by files, any other split by sections."""
+    """Return the split divided into the smallest parts: a raw split by files, any other split by sections."""
     if split.raw:
         return [with_files(split, (at,)) for at in range(len(split.files))]
     return [

@@ -78,7 +78,7 @@ def from_arrow(expression: pc.Expression, schema: pa.Schema | None = None) -> Pr
 
 
 _STACK_BYTES = 512 << 20
-"""Size of the stack of the thread that serializes an expression; each nested call takes 256 bytes of it."""
+"""Size of the stack of the thread that serializes an expression; each nested call takes 256 bytes of this stack."""
 _STARTING = threading.Lock()
 
 

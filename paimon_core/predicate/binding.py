@@ -32,7 +32,7 @@ _TIMES = frozenset({TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ})
 def bind_comparison(
     op: Op, name: str, path: tuple[Step, ...], literals: Sequence[Literal], fields: Mapping[str, DataField]
 ) -> BoundPredicate:
-    """Return the comparison of a column, or of a field inside of it, with literals.
+    """Return the comparison of a column, or of a field inside of the column, with literals.
 
     Raises SchemaMismatch naming the column, for unknown columns and for literals that do not fit.
     """
@@ -44,9 +44,9 @@ def bind_comparison(
 def bind_test(op: Op, field: DataField, literals: Sequence[Literal]) -> BoundTest:
     """Return the test with literals converted to ``field``; raises SchemaMismatch naming the column.
 
-    A literal between two storage values is replaced by the lower value, and the operator by one that selects the same
-    rows. A pattern of LIKE is replaced by a simpler test, such as "starts with", if the simpler test selects the same
-    rows.
+    A literal between two storage values is replaced by the lower of these values, and the operator by an operator that
+    selects the same rows. A pattern of LIKE is replaced by a simpler test, such as "starts with", if the simpler test
+    selects the same rows.
     """
     kinds = STRING_ROOTS if op in PATTERNS else STRING_ROOTS | BINARY_ROOTS
     if op in PARTS | PATTERNS and field.type.root not in kinds:

@@ -27,7 +27,7 @@ class MapKey:
 
 @dataclass(frozen=True, slots=True)
 class BoundColumn:
-    """A top-level column, or with ``steps`` a field inside of it."""
+    """A top-level column; with ``steps``, a field inside of this column."""
 
     root: str
     """The name of the top-level column."""
@@ -59,7 +59,9 @@ def _entered(column: Any, step: str | MapKey) -> Any:
 
 
 def bound_column(name: str, path: tuple[Step, ...], fields: Mapping[str, DataField]) -> BoundColumn:
-    """Return the column ``name``, or the field at ``path`` in it; raises SchemaMismatch naming the column."""
+    """Return the column ``name``, or the field at ``path`` inside of the column; raises SchemaMismatch, which names the
+    column.
+    """
     field = fields.get(name)
     if field is None:
         dotted = ".".join(map(str, (name, *path)))
@@ -82,7 +84,7 @@ def bound_column(name: str, path: tuple[Step, ...], fields: Mapping[str, DataFie
                 dtype = value
             case _:
                 raise SchemaMismatch(
-                    f"column {here} is {dtype}: only a ROW has fields and a MAP has keys, so {step!r} is nothing in it",
+                    f"column {here} is {dtype}: only a ROW has fields and a MAP has keys, so it has no member {step!r}",
                     column=name,
                 )
     return BoundColumn(name, DataField(field.id, path_text(name, path), dtype) if path else field, tuple(steps))

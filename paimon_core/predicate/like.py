@@ -1,7 +1,7 @@
 r"""Patterns of LIKE: ``%`` matches any number of characters, ``_`` one character; a character after ``\`` is literal.
 
-A character is a code point, as in SQL; line breaks are characters too. A pattern with wildcards ``%`` only at its ends
-becomes a simpler test, such as "starts with". In Java Paimon (2.1), ``_`` does not match a line break.
+A character is a code point, as in SQL; line breaks are characters as well. A pattern with wildcards ``%`` only at its
+ends becomes a simpler test, such as "starts with". In Java Paimon (2.1), ``_`` does not match a line break.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def quoted_name(name: str) -> str:
-    """Return the name as it is written in the text of a filter: in backquotes, unless it is a plain word."""
+    """Return the name as it must be written in the text of a filter: in backquotes, unless it is a plain word."""
     if _PLAIN.fullmatch(name) and name.lower() not in RESERVED:
         return name
     return "`" + name.replace("`", "``") + "`"

@@ -71,8 +71,7 @@ _RANGE_TESTS: dict[Op, Callable[[Any, Any, Sequence[Any]], bool]] = {
     # Code points have the same order as their UTF-8 bytes, so text is compared directly.
     Op.STARTS: lambda low, high, v: low[: len(v[0])] <= v[0] <= high,
     Op.NOT_STARTS: lambda low, high, v: not (low.startswith(v[0]) and high.startswith(v[0])),
-    # All other tests on parts of a value can be decided only when the two bounds are equal, so that all values are
-    # equal.
+    # All other tests on a part of a value can be decided only when the two bounds are equal: then all values are equal.
     Op.ENDS: lambda low, high, v: low != high or low.endswith(v[0]),
     Op.NOT_ENDS: lambda low, high, v: low != high or not low.endswith(v[0]),
     Op.CONTAINS: lambda low, high, v: low != high or v[0] in low,

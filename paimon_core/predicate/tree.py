@@ -60,7 +60,7 @@ class Predicate(ABC):
         """
 
     def bind(self, fields: Iterable[DataField]) -> BoundPredicate:
-        """Check the predicate against the columns ``fields``, and return it with its literals as storage values.
+        """Check the predicate against the columns ``fields``; return the predicate with its literals as storage values.
 
         Raises SchemaMismatch naming the column, for an unknown column and for a literal that does not fit.
         """
@@ -128,7 +128,7 @@ def _resolved(name: str, path: tuple[Step, ...], fields: Fields) -> tuple[str, t
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Predicate):
-    """A comparison of one column, or of the field at ``path`` inside of it, with literals."""
+    """A comparison of one column, or of the field at ``path`` inside of the column, with literals."""
 
     op: Op
     column: str
@@ -251,7 +251,8 @@ class _Joined(Predicate):
     kind: type[BoundAnd] | type[BoundOr]
     one: Op
     many: Op
-    """When a tree is bound, all tests of a column with the operators ``one`` and ``many`` become one with ``many``.
+    """When a tree is bound, all tests of a column with the operators ``one`` and ``many`` are combined into one test
+    with ``many``.
 
     For example, tests with == become one test with IN.
     """

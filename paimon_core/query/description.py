@@ -1,4 +1,4 @@
-"""ScanDescription: what a scan reads. RowsSource: where the rows of a scan come from.
+"""ScanDescription: the columns, rows and options of a scan. RowsSource: where the rows of a scan come from.
 
 A description may be read several times; each read uses the snapshot of its ``plan``, which is made once.
 """
@@ -103,7 +103,7 @@ class ScanDescription:
 
 
 class RowsSource(Protocol):
-    """Where the rows of a scan come from: a frozen value that can be pickled.
+    """The source of the rows of a scan: a frozen value that can be pickled.
 
     In each method, ``scan`` is the scan that has this source.
     """
@@ -121,7 +121,7 @@ class RowsSource(Protocol):
         """Return the number of rows of each partition; see ``Scan.count_by_partition``."""
 
     def explain(self, scan: ScanDescription, *, analyze: bool) -> Any:
-        """Return an explanation of what the scan reads; ``str`` of the result is a readable text.
+        """Return an explanation of the files and rows that the scan reads; ``str`` of the result is a readable text.
 
         See ``Scan.explain``.
         """

@@ -1,4 +1,4 @@
-"""explained: the explanation of a scan, with the bytes of its columns and, if requested, what a read decoded."""
+"""explained: the explanation of a scan, with the bytes of its columns and, if requested, the counts of a real read."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _NANOSECONDS = 6
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """A file or a section of files, with what its metadata states about the values of the column."""
+    """A file or a section of files, with the bounds of the column that its metadata states."""
 
     split: Split
     best: Any
@@ -114,12 +114,12 @@ def first_rows(rows: pa.Table, column: str, count: int, *, descending: bool, nul
 def _ordered_field(scan: ScanDescription, column: str, what: str) -> DataField:
     known = scan.context.schema.by_name
     if scan.filters_metadata or (what == "top" and not known.keys() >= set(scan.columns)):
-        raise InvalidRequest(f"{what} takes whole columns of the table only, also in the filter", column=column)
+        raise InvalidRequest(f"{what} accepts only whole columns of the table, in the filter too", column=column)
     (field,) = scan.context.schema.select([column])
     if field.type.root in NESTED_ROOTS:
         raise InvalidRequest(f"{what} needs a column with an order: {column!r} is {field.type}", column=column)
     if scan.limit is not None:
-        raise InvalidRequest(f"{what} is about all rows of the scan, which has a limit of {scan.limit}")
+        raise InvalidRequest(f"{what} needs all rows of the scan, but the scan has a limit of {scan.limit}")
     return field
 
 
@@ -146,7 +146,9 @@ def _units(scan: ScanDescription, field: DataField, *, descending: bool) -> Iter
 
 
 def _range(pruner: ValuePruner, unit: Split, field: DataField, *, descending: bool) -> tuple[Any, bool, bool]:
-    """Return the upper bound if ``descending``, else the lower; whether there may be nulls; whether all are null."""
+    """Return three values: the bound (the upper if ``descending``, else the lower), whether there may be nulls, and
+    whether all values are null.
+    """
     found = []
     has_nulls, only_nulls = False, True
     for file in unit.files:

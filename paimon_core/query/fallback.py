@@ -140,8 +140,8 @@ def _partitions(scan: Scan) -> frozenset[bytes]:
 def fallback_scan(scan: Scan, columns: Sequence[str] | None, where: Where | None, *, micros: bool = False) -> Scan:
     """Return a scan of two branches when an option names another branch to read, else ``scan`` unchanged.
 
-    A pinned scan reads the other branch as it was at the time of the pinned snapshot. Raises BranchNotFound,
-    SchemaMismatch for branches with other columns, UnsupportedFeature for an option that selects only some files.
+    A pinned scan reads the other branch at the time of the pinned snapshot. Raises BranchNotFound, SchemaMismatch for
+    branches with other columns, UnsupportedFeature for an option that selects only some files.
     """
     context = scan.context
     found = other_branch(context)

@@ -88,7 +88,9 @@ class PlannedRows:
 
 
 def snapshot_plan(scan: ScanDescription) -> ScanPlan:
-    """Return the plan of the scan's snapshot, or of a newer one when the snapshot of a scan without pin has expired."""
+    """Return the plan of the scan's snapshot; if the scan is not pinned and its snapshot has expired, return the plan
+    of a newer snapshot.
+    """
     try:
         return _plan(scan, scan.snapshot)
     except (SnapshotNotFound, CorruptTable) as error:
@@ -121,7 +123,9 @@ def _plan(scan: ScanDescription, snapshot: Snapshot | None) -> ScanPlan:
 
 
 def as_batches(tables: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of tables as batches of ``schema``: the same columns with the names of the result."""
+    """Yield the rows of Arrow tables as batches of ``schema``; the columns are the same, with the names of the
+    result.
+    """
     for table in tables:
         yield from pa.Table.from_arrays(table.columns, schema=schema).to_batches()
 

@@ -1,7 +1,7 @@
 """explain_row: all versions of one row in the files of a snapshot, and which versions decided each value.
 
-The versions are merged as a read merges them, first one, then two, and so on: the row after each version shows what the
-version changed. A read returns the last of the merged rows.
+The versions are merged as a read merges them: first one version, then two versions, and so on; the row after each
+version shows the effect of this version. A read returns the last of the merged rows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.schema import KIND_FIELD, ROW_KINDS, SEQUENCE_FIELD, SEQUENCE_NUMBER, VALUE_KIND
 
 MOST_SNAPSHOTS = 1000
-"""The most snapshots that are searched for the snapshot that added a file."""
+"""The maximum number of snapshots that are searched for the snapshot that added a file."""
 _POSITION = "\x00position"
 
 

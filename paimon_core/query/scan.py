@@ -54,8 +54,8 @@ class Scan(ScanDescription):
 
         ``target_bytes``: the largest total size of the files of a split, instead of option source.split.target-size. A
         split may be larger when it has only one file, or only files that must be merged together. To read a split in
-        another process, send ``split.to_bytes()``, and pass these bytes to ``read`` of a scan of the same table with
-        the same columns and ``where``. Raises InvalidRequest for a size below 1.
+        another process, send ``split.to_bytes()`` to this process. Pass the bytes to ``read`` of a scan of the same
+        table with the same columns and ``where``. Raises InvalidRequest for a size below 1.
         """
         if target_bytes is None:
             return list(self.plan.splits)
@@ -94,11 +94,11 @@ class Scan(ScanDescription):
     ) -> pa.RecordBatchReader:
         """Return the rows as a stream in bounded memory; a few threads read the splits ahead.
 
-        The rows of a scan are always in the same order, unless ``ordered`` is false: batches then come as they are
-        ready. ``threads``: the number of splits to read at the same time, by default one per processor, at most 8, and
-        1 with a ``limit``. ``held_bytes``: the threads pause when this many bytes of batches wait to be consumed; in
-        addition, each thread holds one batch, or one key window of a merge. The threads end when the stream is at its
-        end, fails or is deleted. Raises InvalidRequest for numbers below 1.
+        The rows of a scan are always in the same order, unless ``ordered`` is false: then each batch is returned as
+        soon as it is ready. ``threads``: the number of splits to read at the same time, by default one per processor,
+        at most 8, and 1 with a ``limit``. ``held_bytes``: the threads pause when this many bytes of batches wait to be
+        consumed; in addition, each thread holds one batch, or one key window of a merge. The threads end when the
+        stream is at its end, fails or is deleted. Raises InvalidRequest for numbers below 1.
         """
         threads = None if threads is None else at_least_one("threads", threads, 1)
         held_bytes = at_least_one("held_bytes", held_bytes, HELD_BYTES)
@@ -139,7 +139,7 @@ class Scan(ScanDescription):
         """Return the ``n`` rows with the least values of the column ``by`` (or the greatest), in that order.
 
         ``nulls`` is "first" or "last". Which of several rows with equal values are returned is not defined. Files and
-        row groups that cannot contain one of the rows are not read; memory is ``n`` rows and one batch. Raises
+        row groups that cannot contain one of the returned rows are not read; memory is ``n`` rows and one batch. Raises
         InvalidRequest for other arguments, for a column without an order and for a scan with a limit.
         """
         return top(self, n, by, descending=descending, nulls=nulls)
@@ -150,7 +150,7 @@ class Scan(ScanDescription):
         """Return a scan of some columns and rows of this scan, for engines that also apply ``where`` themselves.
 
         The new scan may still return rows for which ``where`` is not true: a part of ``where`` that does not fit the
-        table, or that would change which rows a ``limit`` returns, is ignored. ``limit``: the most rows to return.
+        table, or that would change which rows a ``limit`` returns, is ignored. ``limit``: the maximum number of rows.
         """
         keep = self.where
         for part in () if where is None or self.limit is not None else where.conjuncts():

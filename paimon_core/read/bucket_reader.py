@@ -62,11 +62,13 @@ class BucketReader:
     counts: ReadCounts | None = None
     """Counts the opened files and row groups, and the decoded rows and bytes; None: nothing is counted."""
     leaves_out: Callable[[CorruptTable, str, int], bool] | None = None
-    """Decides whether the rest of a file is left out after an error. The function gets the error, and the path and the
-    number of rows of the file. None: the error is always raised.
+    """Decides whether the remaining rows of a file are left out after an error. The function gets the error, and the
+    path and the number of rows of the file. None: the error is always raised.
     """
     batch_rows: int | None = None
-    """The largest number of rows to decode at once, for callers that need only a few rows; None: the usual number."""
+    """The largest number of rows to decode at once, for callers that need only a few rows; None: the default of the
+    reader.
+    """
 
     @cached_property
     def engine(self) -> MergeEngine:
@@ -96,7 +98,7 @@ class BucketReader:
 
         This reader sets the rows to leave out and the batch size in the request. ``where`` of the request must not test
         the columns of row tracking, because these columns are computed after decoding. ``beside``: the number of files
-        that are read at the same time and share the bytes of a window.
+        that are read at the same time as this file and share the bytes of a window.
         """
         context, path = self.context, self.path(file)
         file_schema = context.schemas.read(file.schema_id)
@@ -198,7 +200,8 @@ class BucketReader:
 
 
 def _rows_of_run(fields: Sequence[DataField], most: int | None = None) -> int:
-    """Return how many rows of a run to hold in memory, or of a file to decode, at once; at most ``most``.
+    """Return the number of rows of a run to hold in memory, or of a file to decode at once; the number is at most
+    ``most``.
 
     The number is smaller for columns such as texts, which may be dictionary-encoded: the bytes of the values are known
     only after decoding.

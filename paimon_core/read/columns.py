@@ -1,4 +1,5 @@
-"""Columns: what a read may return besides whole columns of the table: members of ROW columns, and metadata columns.
+"""Columns: the columns that a read may return in addition to whole columns of the table: members of ROW columns, and
+metadata columns.
 
 The metadata columns have the names and types of Paimon's Spark connector. Metadata columns are returned only if the
 caller requests them by name; a column of the table with the same name takes precedence. A member is named by its path,
@@ -53,7 +54,7 @@ def filter_fields(schema: TableSchema, where: Predicate) -> tuple[DataField, ...
 
 
 def result_fields(schema: TableSchema, names: Sequence[str]) -> tuple[DataField, ...]:
-    """Return the columns of the result, in the order in which ``names`` first names each one.
+    """Return the columns of the result; the order is the order in which ``names`` first names each column.
 
     Raises SchemaMismatch for an unknown column or member. Raises InvalidRequest for a column or member that is named
     twice, and for a column that is named both as a whole and by a member.

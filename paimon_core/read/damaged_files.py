@@ -20,12 +20,14 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass
 class DamagedFiles:
-    """The kinds of damage that a scan ignores, and the files that it has left out; several threads may use it."""
+    """The kinds of damage that a scan ignores, and the files that it has left out; several threads may use the
+    object.
+    """
 
     lost: bool
     corrupt: bool
     found: dict[str, str] = field(default_factory=dict)
-    """By path of the file, the error for which it was left out."""
+    """For each path of a file that was left out, the error that was the reason."""
 
     @staticmethod
     def of(options: TableOptions) -> DamagedFiles | None:
@@ -34,11 +36,11 @@ class DamagedFiles:
         return DamagedFiles(lost, corrupt) if lost or corrupt else None
 
     def leaves_out(self, error: CorruptTable, path: str, rows: int, is_current: Callable[[], bool]) -> bool:
-        """Whether the rest of a data file of ``rows`` rows is left out after this error.
+        """Whether the remaining rows of a data file of ``rows`` rows are left out after this error.
 
-        If the rest is left out, the error is logged and stored in ``found``. ``is_current`` returns whether the
-        snapshot of the file exists; if the snapshot does not exist, an expiry has deleted the file, and the file is not
-        left out.
+        If they are left out, the error is logged and stored in ``found``. ``is_current`` returns whether the snapshot
+        of the file exists; if the snapshot does not exist, an expiry has deleted the file, and the file is not left
+        out.
         """
         if error.facts.get("path") != path:
             return False

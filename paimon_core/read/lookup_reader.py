@@ -28,7 +28,7 @@ from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.schema import DataField
 
 Marks = dict[str, list[Positions]]
-"""By file name, the positions of the rows that deletion vectors will delete."""
+"""For each file name, the positions of the rows that deletion vectors will delete."""
 _POSITION = "\x00position"
 
 
@@ -96,7 +96,7 @@ class _Run:
     ) -> None:
         schema = reader.context.schema
         order = key_order([f.type for f in schema.key_fields])
-        # The positions of rows that ``reader.keep`` filters out are added to ``marks`` too: these rows are still
+        # The positions of rows that ``reader.keep`` filters out are added to ``marks`` as well: these rows are still
         # visible in their file.
         self._reader = reader if marks is None else replace(reader, keep=None)
         self._keep = reader.keep

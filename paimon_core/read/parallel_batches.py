@@ -32,7 +32,8 @@ def parallel_batches(
     held_bytes: int | None = HELD_BYTES,
     ordered: bool = True,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of all items: in the order of the items, or with ``ordered=False`` as they are ready.
+    """Yield the batches of all items, in the order of the items; with ``ordered=False``, each batch as soon as it is
+    ready.
 
     Memory: ``held_bytes`` in queues (None: no bound), and one batch per thread beyond that. The first error of a thread
     is raised as soon as the consumer asks for the next batch. When the consumer stops early, or after an error, the
@@ -87,13 +88,13 @@ class _Reading(Generic[Item]):
             self._threads.append(thread)
 
     def stop(self) -> None:
-        """Make the threads end, wait for their end, and free the batches that they have read."""
+        """Make the threads end, wait until they have ended, and free the batches that they have read."""
         with self._changed:
             self._stopped = True
             self._queues.clear()
             self._changed.notify_all()
-        # The garbage collector may call this method in one of these threads, also while the thread holds a lock for
-        # which the other threads wait: joining them would then never end.
+        # The garbage collector may call this method in one of these threads, even while the thread holds a lock for
+        # which the other threads wait: joining the other threads would then never end.
         if threading.current_thread() not in self._threads:
             for thread in self._threads:
                 thread.join()

@@ -57,7 +57,7 @@ class PlacedColumns:
         return len(self.added(row, file).filter(self.fixed.to_arrow())) > 0
 
     def added(self, rows: pa.Table, file: DataFile | None) -> pa.Table:
-        """Return the rows with all metadata columns but the position, which the reader of the file adds."""
+        """Return the rows with all metadata columns except the position, which the reader of the file adds."""
         for field in self.fields:
             if field.name != ROW_INDEX:
                 rows = rows.append_column(field.arrow, pa.repeat(self._value(field, file), len(rows)))
@@ -78,5 +78,5 @@ class PlacedColumns:
 
 
 def constant_names(fields: Sequence[DataField]) -> set[str]:
-    """Return the names of those ``fields`` that have the same value in all rows of a file."""
+    """Return the names of the ``fields`` that have the same value in all rows of a file."""
     return {f.name for f in fields if f.name in (FILE_PATH, PARTITION, BUCKET)}

@@ -92,7 +92,9 @@ def _partition_values(fields: Sequence[DataField], partition: bytes) -> dict[str
 def _parted(
     where: BoundPredicate | None, is_first: Callable[[frozenset[str]], bool]
 ) -> tuple[BoundPredicate | None, BoundPredicate | None]:
-    """Split ``where`` into two conjunctions: the parts whose columns pass ``is_first``, and the other parts."""
+    """Split ``where`` into two conjunctions: one of the predicates whose columns pass ``is_first``, and one of the
+    other predicates.
+    """
     parts = where.conjuncts() if where is not None else ()
     first = [p for p in parts if is_first(p.columns)]
     return _joined(first), _joined([p for p in parts if not is_first(p.columns)])

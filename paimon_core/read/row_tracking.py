@@ -69,7 +69,7 @@ class Tracked:
     def _ids(self, batch: pa.RecordBatch) -> pa.Array:
         if self.file.first_row_id is None:
             raise CorruptTable(
-                f"data file {self.path} has rows without an id: neither its manifest entry nor the rows have one",
+                f"data file {self.path} has rows without an id: neither its manifest entry nor the rows contain ids",
                 path=self.path,
             )
         return pc.add(batch.column(self.position), pa.scalar(self.file.first_row_id, pa.int64()))

@@ -80,7 +80,8 @@ def _reader(context: TableContext, split: Split, request: ReadRequest) -> Bucket
 def naming_expired_snapshot(context: TableContext, split: Split) -> Iterator[None]:
     """Wrap reads of a split: raise SnapshotNotFound for a missing file when the split's snapshot no longer exists.
 
-    The text of other errors gets a sentence that says what is lost with the file, and what can be read without it.
+    The text of any other error gets a sentence that says which rows are lost with the file, and how the other rows can
+    be read.
     """
     try:
         yield
@@ -98,7 +99,7 @@ def naming_expired_snapshot(context: TableContext, split: Split) -> Iterator[Non
 
 
 def _meaning(context: TableContext, split: Split, error: CorruptTable) -> str:
-    """Return a sentence about what is lost: the rows of a damaged data file, or with another file the snapshot."""
+    """Return a sentence about the loss: the rows of a damaged data file; for any other file, the whole snapshot."""
     paths = {context.file_path(split.partition, split.bucket, file) for file in split.files}
     if error.facts.get("path") not in paths:
         return f"Snapshot {split.snapshot_id} cannot be read without it"

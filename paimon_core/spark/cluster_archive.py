@@ -1,8 +1,9 @@
 """An archive of the packages that Spark's Python workers need: ``paimon-core cluster-archive TARGET``.
 
 The archive has the packages of the environment that runs this command, so that the driver and the workers have the same
-versions: this package, what it requires, and what the extras require that ``--extras`` names. Spark unpacks it on each
-executor. The workers need a Python of the same minor version and platform as the driver, and nothing else:
+versions: this package, the packages that it requires, and the packages of the extras that ``--extras`` names. Spark
+unpacks it on each executor. The workers need a Python of the same minor version and platform as the driver, and nothing
+else:
 
     spark-submit --archives paimon.tar.gz#paimon --conf spark.executorEnv.PYTHONPATH=paimon \\
         --conf spark.pyspark.python=python3.11 job.py
@@ -25,15 +26,16 @@ from paimon_core.errors import InvalidRequest
 DISTRIBUTION = "paimon-core"
 OWN_PACKAGES = ("paimon_core", "paimon_lake")
 ON_EXECUTORS = frozenset({"pyspark"})
-"""Distributions that Spark itself brings to its workers."""
+"""Distributions that Spark provides on its workers."""
 
 
 def write_archive(target: Path, extras: Sequence[str] = ()) -> list[str]:
-    """Write a ``.tar.gz`` of the packages to ``target``; return the names and versions in it, as ``numpy==2.4.0``.
+    """Write a ``.tar.gz`` of the packages to ``target``; return the names and versions of the packages, as
+    ``numpy==2.4.0``.
 
-    The archive is complete or not there: it is written beside ``target`` and renamed. Raises InvalidRequest for an
-    extra that does not exist, a required distribution that is not installed, and a target that does not end with
-    ``.tar.gz``.
+    The archive is either complete or does not exist: it is written beside ``target`` under another name, and then
+    renamed. Raises InvalidRequest for an extra that does not exist, a required distribution that is not installed, and
+    a target that does not end with ``.tar.gz``.
     """
     if not target.name.endswith(".tar.gz"):
         raise InvalidRequest(f"the archive {target} must end with .tar.gz: Spark unpacks archives by their ending")
@@ -51,7 +53,9 @@ def write_archive(target: Path, extras: Sequence[str] = ()) -> list[str]:
 
 
 def required(extras: Sequence[str]) -> list[metadata.Distribution]:
-    """Return the distributions that this one requires with ``extras``, without itself and those that Spark brings."""
+    """Return the distributions that this distribution requires with ``extras``, without itself and without the
+    distributions that Spark has.
+    """
     own = metadata.distribution(DISTRIBUTION)
     known = own.metadata.get_all("Provides-Extra") or []
     for extra in extras:

@@ -1,6 +1,6 @@
 """Compaction, rescale and rewriting of indexes in Spark: tasks rewrite the files of buckets, and the driver commits.
 
-A task that fails leaves no files; the files of tasks that finished before stay as orphans.
+A task that fails deletes its files; the files of tasks that finished before become orphans.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ def rescale_spark(
 ) -> Snapshot | None:
     """Rewrite partitions into another number of buckets as ``table.rescale`` does, in Spark tasks: one per partition.
 
-    It promises the same, and raises the same errors, when other commits change the partitions in between.
+    This function has the same guarantees, and raises the same errors, when other commits change the partitions in
+    between.
     """
 
     def rescaled(context: TableContext, payload: bytes) -> list[CommitMessage]:
@@ -85,9 +86,10 @@ def rewrite_file_index_spark(
     user: str | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> Snapshot | None:
-    """Give data files their indexes as ``table.rewrite_file_index`` does, in Spark tasks; small buckets share a task.
+    """Write file indexes for existing data files as ``table.rewrite_file_index`` does, in Spark tasks; small buckets
+    share a task.
 
-    It promises the same, and raises the same errors, when other commits change the buckets in between.
+    This function has the same guarantees, and raises the same errors, when other commits change the buckets in between.
     """
 
     def indexed(context: TableContext, payload: bytes) -> list[CommitMessage]:
@@ -117,8 +119,8 @@ def _compacted(context: TableContext, payload: bytes) -> list[CommitMessage]:
 def maintenance_work(spark: SparkSession) -> Work:
     """Return an argument ``work`` for the compaction after a commit: ``spark_work`` that raises PaimonError only.
 
-    The rows are committed, so a failure of Spark must not fail the write. It is logged as the failed maintenance of
-    ``Table.complete``, and a later compaction does the work.
+    The rows are committed, so a failure of Spark must not fail the write. The error is logged as the failed maintenance
+    of ``Table.complete``, and a later compaction does the work.
     """
     run = spark_work(lambda: spark)
 

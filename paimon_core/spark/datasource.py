@@ -8,8 +8,8 @@
 
 Columns and rows are not pruned automatically: pass the options ``columns`` and ``where``. ``pushFilters`` is not
 overridden on purpose: in Spark 4.3.0, pushed filters also apply to other reads of the same DataFrame, which gives wrong
-results. Spark keeps the plan of a DataFrame and of a temporary view: a view shows no rows that were committed after its
-creation, also rows that were inserted through the view. Create the view again to read them. Rows are not
+results. Spark keeps the plan of a DataFrame and of a temporary view. So a view shows no rows that were committed after
+its creation, not even rows that were inserted through the view. Create the view again to read them. Rows are not
 shuffled by bucket before they are written. So there are more and smaller files than with ``write_spark``. When one
 write contains several rows of a key, it is not defined which row is the newest.
 
@@ -88,8 +88,8 @@ class PaimonDataSource(DataSource):
 
     Options of reads: warehouse, columns, where (a text, see docs/filters.md), snapshot, tag, timestampsInMicros (as in
     ``read_spark``), read.changelog (the rows of ``$audit_log``), and together with read.changelog also incremental-*
-    (as for ``$audit_log`` and ``$binlog``). Options of writes: warehouse, kinds, and mergeSchema or write.merge-schema,
-    also with the endings .type-widening and .explicit-cast. Options of streams are in docs/streams.md.
+    (as for ``$audit_log`` and ``$binlog``). Options of writes: warehouse, kinds, and mergeSchema or write.merge-schema;
+    the last two also with the endings .type-widening and .explicit-cast. Options of streams are in docs/streams.md.
     """
 
     @classmethod
@@ -186,7 +186,7 @@ class PaimonDataSource(DataSource):
         return open_catalog(self.options["warehouse"]).table(name or self.options["path"])
 
     def _view(self, allowed: frozenset[str], name: str | None = None) -> TableView:
-        """Return the table, or the version of it that the options snapshot and tag select."""
+        """Return the table, or the version of the table that the options snapshot and tag select."""
         table = self._table(allowed, name)
         snapshot, tag = self.options.get("snapshot"), self.options.get("tag")
         if snapshot is None and tag is None:
@@ -259,7 +259,7 @@ class PaimonWriter(DataSourceArrowWriter):
         self._overwrite = overwrite
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """Write the files of one task and return their messages; deletes the files when it fails."""
+        """Write the files of one task and return their messages; delete the files when the task fails."""
         return write_task(self._reference.open(), iterator, self._kinds, overwrite=self._overwrite)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:

@@ -100,7 +100,9 @@ def spark_context(spark: SparkSession) -> SparkContext | None:
 
 
 def cores(spark: SparkSession) -> int:
-    """Return the number of tasks that run at once; UNKNOWN_CORES with Spark Connect, which does not tell it."""
+    """Return the number of tasks that run at the same time; UNKNOWN_CORES with Spark Connect, which does not report
+    this number.
+    """
     context = spark_context(spark)
     return UNKNOWN_CORES if context is None else int(context.defaultParallelism)
 

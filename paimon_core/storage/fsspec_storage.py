@@ -225,7 +225,7 @@ class FsspecStorage(Storage):
     def delete(self, paths: Iterable[str]) -> int:
         """Delete files and return the number of deleted files; missing files are no error.
 
-        Of a symbolic link only the link is deleted.
+        For a symbolic link, only the link is deleted.
         """
         deleted = 0
         known: set[str] = set()
@@ -241,7 +241,7 @@ class FsspecStorage(Storage):
     def delete_directory(self, directory: str) -> None:
         """Delete a directory and everything below it; a missing directory is no error.
 
-        Of a symbolic link only the link is deleted.
+        For a symbolic link, only the link is deleted.
         """
         if not self.is_local:
             found = self.filesystem.find(directory, withdirs=True, detail=True)
@@ -289,7 +289,7 @@ def _is_same_elsewhere(found: str, listed: str) -> bool:
 
 
 def confined(storage: Storage, root: str, others: tuple[str, ...] = ()) -> Storage:
-    """Return ``storage``; on the local disk, the result follows no symbolic link below ``root`` and ``others``.
+    """Return ``storage``; on the local disk, the result follows no symbolic link below ``root`` and below ``others``.
 
     See ``Bounds``.
     """

@@ -1,8 +1,8 @@
 """LocalCache: copies of files of a warehouse that never change, in a directory of this machine.
 
 Several processes can use one directory, and later processes find the files again. The cache may lose files at any time.
-It never makes a read fail: when the copy of a file is missing, damaged or cannot be read, the caller reads the file
-from the warehouse.
+The cache never makes a read fail: when the copy of a file is missing, damaged or cannot be read, the caller reads the
+file from the warehouse.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from paimon_core.errors import InvalidOption
 TRIMMED_TO = 0.9
 """When the cache is too large, the files used longest ago are deleted until this part of the maximum size is left."""
 FILES_PER_LISTING = 64
-"""The directory is listed again after this number of new files, because other processes add files too."""
+"""The directory is listed again after this number of new files, because other processes also add files."""
 STALE_SECONDS = 3600
 """The age in seconds of a temporary file after which it is deleted: the process that wrote it has ended."""
 

@@ -3,10 +3,11 @@
 When a function returns, the bytes and the directory entry are on disk (fsync of the file, then of the directory).
 ``create_whole`` publishes with link(2): readers see no file or the whole file, and exactly one of two concurrent
 writers succeeds. Temporary files are called ``.<name>.<uuid>.tmp`` and are in the directory of the final file (format
-1.1). Temporary files are deleted after errors too.
+1.1). Temporary files are deleted after an error as well.
 
 Other threads and processes may create the same directories at any time, and an expiry may delete empty directories. So
-a directory that is missing, or is deleted before the new file is in it, is created again, up to ``TRIES`` times.
+when the directory is missing, or is deleted before the new file is in it, the directory is created again, up to
+``TRIES`` times.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ from paimon_core.errors import CommitStateUnknown, StorageError
 from paimon_core.storage.symbolic_links import link_error
 
 TRIES = 20
-"""How often a missing directory is created again. Without the limit, retries below /proc would not end."""
+"""The maximum number of times that a missing directory is created again. Without the limit, retries below /proc would
+not end.
+"""
 _T = TypeVar("_T")
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK})
 _CHUNK_BYTES = 1 << 20

@@ -116,7 +116,9 @@ def has_scheme(url: str) -> bool:
 
 
 def _expanded(path: str) -> str:
-    """Replace ``~`` or ``~user`` at the start by the home directory; raises InvalidRequest if it does not exist."""
+    """Replace ``~`` or ``~user`` at the start by the home directory; raises InvalidRequest if this directory does not
+    exist.
+    """
     expanded = os.path.expanduser(path)
     if expanded.startswith("~"):
         raise InvalidRequest(

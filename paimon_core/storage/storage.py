@@ -20,8 +20,8 @@ from paimon_core.errors import UnsupportedFeature
 class FileInfo:
     """One entry of a directory listing: size in bytes, time in epoch milliseconds.
 
-    For a directory, the size is 0. The time of a directory is 0 too, except on a local disk: there it is the time at
-    which an entry of the directory was last added or removed.
+    For a directory, the size is 0. The time of a directory is 0 as well, except on a local disk: there it is the time
+    at which an entry of the directory was last added or removed.
     """
 
     path: str

@@ -136,7 +136,7 @@ class CommitRequest:
 
         ``fresh``: the caller has just written the files of the messages. ``reads``: the rows that the messages were
         computed from. A commit that fails deletes no file of the messages, because the caller may commit them later. A
-        commit that succeeds deletes those files of the messages that it had to rewrite with higher sequence numbers.
+        commit that succeeds deletes the files of the messages that it had to rewrite with higher sequence numbers.
         Raises CommitConflict, CommitStateUnknown, InvalidRequest, UnsupportedFeature, TableNotFound.
         """
         check_same_table(self.context)
@@ -213,7 +213,9 @@ class CommitRequest:
         )
 
     def author(self, operation: str | None = None) -> Author:
-        """Return what the snapshot records about its commit: user, identifier, properties, watermark, operation."""
+        """Return the values that the snapshot records about its commit: user, identifier, properties, watermark,
+        operation.
+        """
         return Author(self.user, self.identifier, self.properties, self.watermark, operation)
 
 
@@ -228,7 +230,7 @@ def _check_user(user: object) -> None:
         )
     if len(user.encode()) > USER_BYTES:
         raise InvalidRequest(
-            f"commit user {user!r:.40} is {len(user.encode())} bytes long, {USER_BYTES} is the most", user=user
+            f"commit user {user!r:.40} is {len(user.encode())} bytes long, the limit is {USER_BYTES}", user=user
         )
 
 

@@ -37,7 +37,7 @@ class Inspect:
         return self._read("schemas")
 
     def options(self) -> pa.Table:
-        """One row per option in the schema file, with how it is used here: see ``paimon_core.options.Use``."""
+        """One row per option in the schema file, with its effect in this library: see ``paimon_core.options.Use``."""
         return self._read("options")
 
     def manifests(self) -> pa.Table:

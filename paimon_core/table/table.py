@@ -69,10 +69,10 @@ class Table(WritableTable):
         >>> orders = orders.alter("RENAME COLUMN note TO remark, ALTER COLUMN price TYPE DOUBLE")  # doctest: +SKIP
 
         All changes apply, or none. Existing files are not rewritten: columns are found by field id, a new column is
-        null in old rows, also if it has a default, and values are cast when they are read. Concurrent alterations all
-        apply; an alteration that contradicts an earlier one fails. Other handles of the table, and writers that have
-        started, keep the schema before the alteration and can still commit. Raises InvalidRequest, which names the
-        column and the rule, InvalidOption, TableNotFound, CommitConflict and CommitStateUnknown.
+        null in old rows even if it has a default, and values are cast when they are read. Concurrent alterations are
+        all applied; an alteration that contradicts an earlier alteration fails. Other handles of the table, and writers
+        that have started, keep the schema before the alteration and can still commit. Raises InvalidRequest, which
+        names the column and the rule, InvalidOption, TableNotFound, CommitConflict and CommitStateUnknown.
         """
         values = [v for c in changes for v in (parse_changes(c) if isinstance(c, str) else [c])]
         committed: list[Snapshot] = []
@@ -107,10 +107,10 @@ class Table(WritableTable):
         ``start``: "full" (the content, then all changes), "latest" (only changes from now on), "earliest",
         "compacted-full" (the content at the latest compaction, then all changes), a snapshot id (the changes from that
         snapshot on; with ``full`` first its content), a datetime, or a stored ``Position``. None: the options
-        ``scan.*`` decide, by default "full". ``consumer`` names the file in which ``commit`` stores the progress; a
-        stream of a known consumer continues there, whatever ``start`` is. ``on_overwrite``: "changes" (default), "skip"
-        (as Java), "added" or "fail". Rows have the columns of this handle. Raises InvalidRequest, SchemaMismatch,
-        SnapshotNotFound, UnsupportedFeature.
+        ``scan.*`` decide, by default "full". ``consumer`` names the file in which ``commit`` stores the progress; if
+        the consumer exists, the stream continues at its progress, and ``start`` is ignored. ``on_overwrite``: "changes"
+        (default), "skip" (as Java), "added" or "fail". Rows have the columns of this handle. Raises InvalidRequest,
+        SchemaMismatch, SnapshotNotFound, UnsupportedFeature.
         """
         refuse_other_branch(self.context)
         return open_stream(
@@ -129,7 +129,7 @@ class Table(WritableTable):
         return plan(same_table(self.context), full=full, where=where)
 
     def run_compaction(self, task: CompactionTask) -> CommitMessage:
-        """Run one planned compaction, in this process or another one, and return the message to commit."""
+        """Run one planned compaction, in this process or in another process, and return the message to commit."""
         if not isinstance(task, CompactionTask):
             raise InvalidRequest(f"run_compaction takes a task of plan_compaction, not {task!r:.60}")
         return run_task(same_table(self.context), task)
@@ -148,7 +148,7 @@ class Table(WritableTable):
         The content of the table does not change, with one exception: a separate commit first moves the rows of the
         postpone bucket (``bucket = -2``) to their buckets. The moved rows count as later than all rows committed
         before; the separate commit raises CommitConflict when a concurrent commit removed these rows. The report states
-        what was picked, rewritten and committed; ``bool(report)`` is False when nothing was committed,
+        which files were picked, rewritten and committed; ``bool(report)`` is False when nothing was committed,
         ``report.snapshot`` is the last snapshot. All buckets are committed together; after a conflict, each bucket is
         committed separately. Buckets that still have ``num-sorted-run.stop-trigger`` runs or more are compacted again.
         Raises CommitConflict when concurrent commits conflicted in every bucket; the files of this compaction are then
@@ -177,11 +177,11 @@ class Table(WritableTable):
     ) -> CompactReport:
         """Sort all rows of each partition of an append table without buckets, so that filters skip more files.
 
-        ``strategy``: "order" compares the columns one after the other, "zorder" and "hilbert" (two columns or more)
-        keep rows together that are near in all columns. ``where`` is on partition columns. No row changes, and files
-        that concurrent commits add stay as they are. All partitions are committed together. After a conflict, each
-        partition is committed separately; a partition in which a concurrent commit removed a file, or deleted rows of a
-        file, is left as it is. ``bool(report)`` is False when there was nothing to sort.
+        ``strategy``: "order" compares the columns one after the other. "zorder" and "hilbert" (two columns or more) put
+        rows close together whose values are similar in all columns. ``where`` is on partition columns. No row changes,
+        and files that concurrent commits add are not changed. All partitions are committed together. After a conflict,
+        each partition is committed separately. A partition in which a concurrent commit removed a file, or deleted rows
+        of a file, is not changed. ``bool(report)`` is False when there was nothing to sort.
 
         Memory for each partition that is sorted at the same time: about twice ``write-buffer-size``. More rows are
         written to local disk; then about 2 MiB of memory are needed for each ``write-buffer-size`` of rows. Raises
@@ -208,9 +208,9 @@ class Table(WritableTable):
         ``where`` is on partition columns; partitions that already have ``buckets`` buckets are skipped. No row changes.
         As in Java, the option ``bucket`` does not change. A partition whose number of buckets differs from the option
         can be read and compacted but not written, so alter the option to the new number first. Rows in the postpone
-        bucket (``bucket = -2``) stay there. With the changelog producers lookup and full-compaction, only a compaction
-        writes changes to the changelog: partitions with changes that the changelog lacks are compacted first, in a
-        separate commit. Returns None when there was nothing to do.
+        bucket (``bucket = -2``) stay in this bucket. With the changelog producers lookup and full-compaction, only a
+        compaction writes changes to the changelog: partitions with changes that the changelog lacks are compacted
+        first, in a separate commit. Returns None when there was nothing to do.
 
         When another commit changes one of the partitions between the read and the commit, the rescale starts again, up
         to ``commit.max-retries`` times. A compaction that changes no row has no effect on the rescale. After the
@@ -236,8 +236,8 @@ class Table(WritableTable):
         ``where`` is on partition columns. Files that have an index for all columns that the options name are skipped,
         unless ``every``. Indexes that the options do not name are removed. No row changes, and files that concurrent
         commits add keep the indexes that they have. All buckets are committed together. After a conflict, each bucket
-        is committed separately; a bucket in which a concurrent commit removed or re-indexed one of the files is left as
-        it is. Returns None when there was nothing to do. Raises CommitConflict when every bucket had a conflict,
+        is committed separately. A bucket in which a concurrent commit removed or re-indexed one of the files is not
+        changed. Returns None when there was nothing to do. Raises CommitConflict when every bucket had a conflict,
         CorruptTable for a data file that cannot be read. ``work`` runs the tasks, one for each bucket.
         """
         author = CommitRequest.of(self.context, user, None, properties).author()
@@ -302,9 +302,9 @@ class Table(WritableTable):
         """Roll back: delete snapshots, changelogs and tags newer than the target; return the target (format 15.3).
 
         Later commits build on the target. The target is a snapshot (an expired snapshot is restored from its tag), a
-        tag, or the last snapshot at or before a ``time`` or a ``watermark``. ``maintenance.plan_rollback`` shows what
-        would be deleted. Raises SnapshotNotFound, TagNotFound, and CommitConflict when concurrent commits kept changing
-        the table.
+        tag, or the last snapshot at or before a ``time`` or a ``watermark``. ``maintenance.plan_rollback`` shows which
+        snapshots would be deleted. Raises SnapshotNotFound, TagNotFound, and CommitConflict when concurrent commits
+        kept changing the table.
         """
         target = rollback_target(self.context, snapshot, tag, time, watermark)
         return rollback(table_to_change(self.context), target)

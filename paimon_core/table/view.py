@@ -73,7 +73,7 @@ class TableView:
 
     @property
     def schema(self) -> TableSchema:
-        """The schema of the pinned snapshot; without one, the schema that the table was opened with."""
+        """The schema of the pinned snapshot; if no snapshot is pinned, the schema with which the table was opened."""
         return self.context.schema
 
     @property
@@ -136,16 +136,16 @@ class TableView:
 
         ``where`` is a predicate such as ``col("x") > 1``, a text such as ``"x > 1"``, or an Arrow expression.
 
-        The read uses the pinned snapshot; else the snapshot that options ``scan.*`` select (see ``reading``), with its
-        columns; else the latest snapshot. Under the options ``incremental-*`` the read returns the rows that were added
-        or changed in the selected range of snapshots, as in Java; ``changes`` returns all changes. Under
-        ``scan.file-creation-time-millis`` the read merges only the files that were created at that time or later, as in
-        Java. Rows of a key in older files are ignored. A compaction counts as the creation of the rows that it
-        rewrites.
+        The read uses the pinned snapshot. Without a pinned snapshot, it uses the snapshot that options ``scan.*``
+        select (see ``reading``), with the columns of that snapshot, or otherwise the latest snapshot. Under the options
+        ``incremental-*`` the read returns the rows that were added or changed in the selected range of snapshots, as in
+        Java; ``changes`` returns all changes. Under ``scan.file-creation-time-millis`` the read merges only the files
+        that were created at that time or later, as in Java. Rows of a key in older files are ignored. A compaction
+        counts as the creation of the rows that it rewrites.
 
         A TIMESTAMP of 7 to 9 digits is returned in nanoseconds, which cover the years 1677 to 2262; for other years the
-        read raises UnsupportedFeature. With ``timestamps_in_micros``, columns of this type, except for keys and
-        sequence fields, are cut to microseconds, also for ``where``, and all years can be read.
+        read raises UnsupportedFeature. With ``timestamps_in_micros``, columns of this type, except keys and sequence
+        fields, are cut to microseconds, in ``where`` too, and all years can be read.
         """
         position = None if self.pinned is not None else scan_position(self.options)
         if position is not None and selects_changes(*position):
@@ -207,7 +207,9 @@ class TableView:
         return self._at(found)
 
     def statistics(self) -> Statistics | None:
-        """Return the statistics of the last ``analyze`` in the pinned or latest snapshot; None without one."""
+        """Return the statistics of the last ``analyze`` in the pinned or latest snapshot; None if there are no
+        statistics.
+        """
         if self.pinned is not None:
             return self._statistics(self.pinned)
         return read_latest(self.context.snapshots, self._statistics)
@@ -240,8 +242,8 @@ class TableView:
         changelog, the new files (the delta) of snapshots that only added rows, and the difference of two versions for
         other snapshots, such as overwrites. A difference may combine the changes of several snapshots, except under
         ``with_commit``. "changelog" and "delta" return the rows as they were written, and a difference only for
-        overwrites; "diff" computes one difference of ``start`` and ``end``. ``explain`` of the result says which way
-        was taken, ``prove`` checks the result.
+        overwrites; "diff" computes one difference of ``start`` and ``end``. The method ``explain`` of the result says
+        how the changes of each part of the range are found; the method ``prove`` checks the result.
 
         Raises SnapshotNotFound naming the snapshot that has expired (also during the read) or never existed,
         InvalidRequest, SchemaMismatch.
@@ -256,8 +258,8 @@ class TableView:
 
         With a primary key, a changed row is -U with the row in ``a`` and +U with the row in ``b``. Without a primary
         key, -D is a row that ``a`` has more often than ``b``, and +I a row that ``b`` has more often; the files of the
-        rows do not matter. Only files that one version has and the other lacks are read, and files whose key ranges
-        overlap with these files. Raises the errors of ``changes``.
+        rows do not matter. Only two kinds of files are read: files that one version has and the other version lacks,
+        and files whose key ranges overlap with such a file. Raises the errors of ``changes``.
         """
         refuse_other_branch(self.context)
         return diff_between(self.context, a, b, columns, where)
@@ -323,7 +325,7 @@ class TableView:
         return check_health(self.context, self.latest_snapshot(), thresholds)
 
     def leases(self) -> list[LeaseTag]:
-        """Return the leases of the table, also leases of other processes and engines."""
+        """Return the leases of the table, including leases of other processes and engines."""
         return leases_of(self.context)
 
     def explain_row(self, key: Any) -> RowExplanation:
@@ -344,8 +346,8 @@ class TableView:
 
         Values are text, int, bool, or float where the option is a double; a size or duration needs its unit. Options
         ``scan.*`` replace the table's options ``scan.*`` and unpin the handle. Raises InvalidOption for an option that
-        cannot change (see ``alter``), for one that all handles must share (such as ``bucket``), for one that has no
-        effect here, and for a bad value.
+        cannot change (see ``alter``), for an option that all handles must share (such as ``bucket``), for an option
+        that has no effect here, and for a bad value.
         """
         context = with_dynamic_options(self.context, options)
         return replace(self, context=context, pinned=None if selects_snapshot(options) else self.pinned)
@@ -386,7 +388,7 @@ class TableView:
         return self.system_table(name).scan(columns, where, limit)
 
     def branch(self, name: str) -> Self:
-        """Return the table on branch ``name``, at the latest snapshot there; raises BranchNotFound."""
+        """Return the table on branch ``name``, at the latest snapshot of this branch; raises BranchNotFound."""
         return replace(self, context=same_table(self.context).on_branch(name), pinned=None)
 
     def refresh(self) -> Self:

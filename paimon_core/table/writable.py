@@ -101,8 +101,8 @@ class WritableTable(TableView):
 
         ``merge_schema`` as in ``write``: the writer alters the table when a batch needs it, before it writes the batch.
         Several writers may alter the table at the same time; a change that contradicts an earlier change raises
-        SchemaMismatch. ``commit`` accepts the messages on any handle of the table, also after further alterations:
-        files keep the schema that they were written with, and columns are found by field id.
+        SchemaMismatch. ``commit`` accepts the messages on any handle of the table, even after further alterations:
+        files keep the schema with which they were written, and columns are found by field id.
         """
         return open_writer(self.context, merge_schema)
 
@@ -260,7 +260,7 @@ class WritableTable(TableView):
         of the list applies whose conditions are true: ``where`` tests the row of the table, ``source_where`` the row of
         the source. When several rows of the source change one row, InvalidRequest names its key, unless all of them
         delete it. ``when_not_matched_by_source`` changes the rows of the table that no row of the source matches, and
-        reads all files; without it, only files that may have a key of the source are read.
+        reads all files. Without this argument, only files that may have a key of the source are read.
 
         In append tables, old rows are deleted as by ``delete`` and new rows are added. With a primary key, the merge
         writes rows by key: inserts need ``on`` to be the primary key, updates merge-engine deduplicate, and with

@@ -178,7 +178,7 @@ class DataType:
 
     @property
     def records(self) -> int:
-        """The number of row and map types in this type, including itself."""
+        """The number of row and map types in this type; the type itself is counted."""
         return (self.root in MAP_ROOTS | STRUCT_ROOTS) + sum(c.type.records for c in self.children)
 
     @property
@@ -292,7 +292,7 @@ def _checked(nested: DataType) -> DataType:
 
 def too_deep(what: str, levels: int) -> UnsupportedFeature:
     """Return the error for a type with too many levels."""
-    return UnsupportedFeature(f"a {what} has {levels} levels of nested types, {TYPE_DEPTH} is the most")
+    return UnsupportedFeature(f"a {what} has {levels} levels of nested types, the limit is {TYPE_DEPTH}")
 
 
 BIGINT = DataType(TypeRoot.BIGINT)

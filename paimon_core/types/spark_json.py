@@ -2,7 +2,7 @@
 
 Spark's types have no MULTISET, no length of a binary, only one precision of timestamps, and no field ids. So the
 metadata of a field contains the exact type, as in ``arrow_types``; the exact type is ignored when it does not fit the
-field's Spark type.
+Spark type of the field.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ class _Parser:
         return self._tokens[at][1].upper()
 
     def _take(self, *words: str) -> bool:
-        """Skip these words or marks if they are the next tokens; return whether they are."""
+        """Skip ``words``, which are words or marks, if they are the next tokens; return whether they were skipped."""
         if any(self._peek(ahead) != word for ahead, word in enumerate(words)):
             return False
         self._at += len(words)

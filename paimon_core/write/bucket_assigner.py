@@ -27,7 +27,7 @@ from paimon_core.table_indexes.partition_buckets import BucketLimits, PartitionB
 from paimon_core.table_indexes.vector_file import delete_index_files
 
 _ARITY_BYTES = 4
-"""The bytes of a serialized BinaryRow before the row itself."""
+"""The number of bytes in a serialized BinaryRow that precede the row."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from paimon_core.schema import VALUE_KIND
 from paimon_core.write.spill import SpillSpace
 
 _SMALL_BYTES = 1 << 16
-"""The most buffered bytes of a small bucket; small buckets are sorted and merged together."""
+"""The maximum number of buffered bytes of a small bucket; small buckets are sorted and merged together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class KeyedBucketWriter:
         self._buffer.add(pa.Table.from_arrays(columns, names=names))
 
     def flush(self) -> None:
-        """Spill the rows in memory; if there is no space, write all rows, also spilled rows, to level-0 files."""
+        """Spill the rows in memory; if there is no space, write all rows, including spilled rows, to level-0 files."""
         if not self._buffer.spill():
             self.finish()
 

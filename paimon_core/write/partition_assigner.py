@@ -83,7 +83,7 @@ class PartitionAssigner:
         return Assignment(self._name, keys_of=self._read)
 
     def place(self, rows: pa.Table, codes: _Ints, partitions: list[bytes]) -> PlacedRows:
-        """Return the rows to write; row i of ``rows`` arrives with the partition ``partitions[codes[i]]``.
+        """Return the rows to write; the partition of row i of ``rows`` is ``partitions[codes[i]]``.
 
         The result may have more or fewer rows, or other values in the partition columns. Raises CorruptTable when a key
         of the table is in two partitions, InvalidRequest when too many buckets are needed.
@@ -120,8 +120,10 @@ class PartitionAssigner:
     def _moved(
         self, index: KeyIndex, rows: pa.Table, wanted: _Ints, keys: pa.Array, key: _Ints, known: _Ints
     ) -> PlacedRows:
-        """Place rows for deduplicate: a key moves to the partition of its last row, the former partition gets a -D."""
-        order = np.argsort(key, kind="stable")  # brings the rows of each key together, in order of arrival
+        """Place rows for deduplicate: a key moves to the partition of its last row, and a row -D is written to the
+        former partition.
+        """
+        order = np.argsort(key, kind="stable")  # puts the rows of each key together, in order of arrival
         of_key, part = key[order], wanted[order]
         starts = np.concatenate(([True], of_key[1:] != of_key[:-1]))
         before = np.where(known >= 0, known >> _SHIFT, -1)[of_key]

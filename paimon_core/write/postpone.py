@@ -1,4 +1,4 @@
-"""Postpone bucket: writes rows to it, and moves rows from it to fixed buckets (format 11.3).
+"""Postpone bucket: writes rows to this bucket, and moves its rows to fixed buckets (format 11.3).
 
 Rows in the postpone bucket are in order of arrival, unmerged and without sequence numbers. Readers see the rows only
 after the rows were moved to fixed buckets. The number of buckets of a partition is decided when the first rows of the

@@ -36,8 +36,8 @@ class SequenceNumbers:
         """Return the bucket's first free sequence number in the writer's lane; 0 for lane 0 without fixed buckets.
 
         Raises InvalidRequest when the partition was written with another number of buckets than option ``bucket``
-        states, CommitConflict (with fact ``buckets``) when a concurrent commit gave the partition another number than
-        this write has chosen.
+        states, CommitConflict (with fact ``buckets``) when a concurrent commit gave the partition another number of
+        buckets than this write has chosen.
         """
         key, context = (partition, bucket), self.context
         if not self._follow_existing:

@@ -38,11 +38,11 @@ from paimon_core.write.spill import SpillSpace
 
 _Item = TypeVar("_Item")
 _LEAST_BYTES = 1 << 20
-"""The least number of bytes of batches to combine into one batch, also when the buffer is small."""
+"""The least number of bytes of batches to combine into one batch; a small buffer does not reduce it."""
 _LEAST_PIECE = 1 << 14
-"""The least number of bytes of rows to buffer at once, also when the buffer is small."""
+"""The least number of bytes of rows to buffer at once; a small buffer does not reduce it."""
 _MOST_BYTES = 32 << 20
-"""The greatest number of bytes of batches to combine into one batch, also when the buffer is large."""
+"""The greatest number of bytes of batches to combine into one batch; a large buffer does not increase it."""
 _SHARED_PART = 8
 """The buffers of several buckets may be slices of one table. Such tables use at most 1/_SHARED_PART of the memory; the
 rows of further tables are copied for each bucket."""
@@ -91,7 +91,7 @@ class TableWriter:
             assigner = self._own_assigner = BucketAssigner(context, ignore_existing=ignore_existing)
         self._assigner = assigner
         self.rows_received = 0
-        """The number of rows received so far: each version of a key counts, and rows that options ignore count too."""
+        """The number of rows received so far: each version of a key counts, and rows that options ignore also count."""
 
     @property
     def context(self) -> TableContext:
@@ -191,7 +191,9 @@ class TableWriter:
             )
 
     def _buffer(self, rows: pa.Table) -> None:
-        """Add conformed rows, in pieces that need a part of the memory, so that earlier rows can stay in memory."""
+        """Add conformed rows in pieces that each need only a part of the memory limit, so that earlier rows can stay in
+        memory.
+        """
         for piece in cut(rows, max(_LEAST_PIECE, min(4 * _MOST_BYTES, self._memory_bytes // 2))):
             size = piece.nbytes
             self._make_room(size)

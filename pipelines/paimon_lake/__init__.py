@@ -2,8 +2,8 @@
 
 Core types:
 
-- ``StepResult``: what a step did: the number of rows, the commits, and the files before and after the step
+- ``StepResult``: the result of a step: the number of rows, the commits, and the files before and after the step
 - ``CheckResult``: the result of an audit or a declared check
-- ``TableOverview``: what ``paimon-lake show`` prints about a table
+- ``TableOverview``: the values that ``paimon-lake show`` prints about a table
 - ``PipelineError``: an error that the user of the lake can correct
 """

@@ -1,4 +1,6 @@
-"""``paimon-lake`` and ``python -m paimon_lake``: the command line, or one line that says what to install for it."""
+"""``paimon-lake`` and ``python -m paimon_lake``: the command line; without the packages of the extra ``lake``, one line
+that says what to install.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from paimon_lake.extras import missing_extra
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return the exit code; 2 also when the packages of the extra ``lake`` are not installed."""
+    """Run one command and return the exit code; the code is 2 when the packages of the extra ``lake`` are not
+    installed.
+    """
     try:
         from paimon_lake.cli.main import main as run
     except ModuleNotFoundError as error:

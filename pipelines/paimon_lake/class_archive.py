@@ -1,9 +1,9 @@
 """Class archive: the classes that a local Spark session loads, in a file from which Java loads them quickly.
 
 A session uses the archive of its Python environment, ``<sys.prefix>/share/paimon-lake``, when there is one; ``make
-setup-java`` records it. The name of the file has the versions of pyspark and Java, and a digest of its bytes: Java can
-abort on a damaged archive, so a file with another digest is not used. Java itself ignores an archive that another Java
-wrote or that has other jars. A session without an archive works too, but starts more slowly.
+setup-java`` records it. The name of the file has the versions of pyspark and Java, and a digest of the bytes of the
+file: Java can abort on a damaged archive, so a file with another digest is not used. Java itself ignores an archive
+that another Java wrote or that has other jars. A session without an archive works as well, but starts more slowly.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from paimon_core.spark import daemon
 
 
 def main() -> None:
-    """Import what the tasks of loads use, then start workers until Spark ends the daemon."""
+    """Import the modules that the tasks of loads use, then start workers until Spark ends the daemon."""
     import paimon_lake.loads.write_tasks  # noqa: F401
 
     daemon.main()

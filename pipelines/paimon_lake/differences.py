@@ -18,7 +18,7 @@ DAMAGES = (CorruptTable, StorageError)
 def differences(settings: Settings) -> dict[str, list[str]]:
     """Return for each declared table its differences from its declaration, as sentences; [] for a table that agrees.
 
-    For a table that cannot be opened, the only sentence is the error; the other tables are compared.
+    For a table that cannot be opened, the only sentence is the error; all other tables are compared.
     """
     catalog = open_lake(settings)
     return {name: _differences(catalog, spec) for name, spec in settings.tables.items()}
@@ -34,7 +34,7 @@ def _differences(catalog: Catalog, spec: TableSpec) -> list[str]:
 
 
 def damage_text(error: CorruptTable | StorageError, name: str) -> str:
-    """Return why a table cannot be opened, and what to do."""
+    """Return why a table cannot be opened, and what the user can do."""
     return f"cannot be opened: {error.kind}: {advised(error, name)}"
 
 
@@ -56,7 +56,7 @@ def differences_of(spec: TableSpec, table: Table) -> list[str]:
 
 
 def column_differences(spec: TableSpec, table: Table) -> list[str]:
-    """Return how the columns of a table differ from the declared ones; [] for a declaration without columns."""
+    """Return how the columns of a table differ from the declared columns; [] for a declaration without columns."""
     found = []
     have = {field.name: field.type for field in table.schema.fields}
     for column, text in spec.columns.items():
@@ -79,5 +79,5 @@ def column_differences(spec: TableSpec, table: Table) -> list[str]:
 
 
 def _quoted(kind: DataType) -> str:
-    """Return a type as a value of YAML, also between braces."""
+    """Return a type as a value of YAML that is valid between braces too."""
     return f'"{kind.sql}"' if "," in kind.sql else kind.sql

@@ -13,7 +13,7 @@ _EXTRAS = {
 
 
 def missing_extra(error: ModuleNotFoundError, extra: str = "") -> str | None:
-    """Return a sentence that names the package and the extra to install; None for a module that no extra brings.
+    """Return a sentence that names the package and the extra to install; None for a module that belongs to no extra.
 
     When ``extra`` is given, the sentence names it instead of the smallest extra that has the package.
     """

@@ -23,7 +23,7 @@ from paimon_lake.tables import counted_rows, open_lake, open_table, state_of
 
 @dataclass(frozen=True)
 class TableOverview:
-    """What ``show`` prints about one table."""
+    """The values that ``show`` prints about one table."""
 
     name: str
     row_count: int | None

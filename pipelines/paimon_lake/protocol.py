@@ -19,7 +19,7 @@ KIND = "__kind"
 
 
 class PipelineError(Exception):
-    """A step cannot do what was requested; the message is one sentence for the user."""
+    """A step cannot do the requested work; the message is one sentence for the user."""
 
 
 class AuditFailed(Exception):
@@ -30,17 +30,21 @@ class AuditFailed(Exception):
 
 
 class PartsFailed(Exception):
-    """Some parts of a table could not be loaded; the loads of the other parts succeeded and remain."""
+    """Some parts of a table could not be loaded; the loads of the other parts succeeded and remain committed."""
 
     def __init__(self, text: str, result: StepResult, errors: Mapping[str, Exception]) -> None:
-        """``result``: all that was committed, also by parts that failed later; ``errors``: the error of each part."""
+        """``result``: all commits, including the commits of parts that failed later; ``errors``: the error of each
+        part.
+        """
         super().__init__(text)
         self.result, self.results = result, (result,)
         self.errors = dict(errors)
 
 
 class TablesFailed(Exception):
-    """Tables that share a source, or batches of one table, could not be loaded; what their run committed remains."""
+    """Tables that share a source, or batches of one table, could not be loaded; the loads that the run committed remain
+    committed.
+    """
 
     def __init__(self, text: str, results: Sequence[StepResult], errors: Mapping[str, Exception]) -> None:
         """``results``: what was committed, one for each table, and the result of the table that was asked for, also
@@ -61,7 +65,7 @@ class LevelSize:
 
 @dataclass(frozen=True)
 class StepResult:
-    """What one step did to one table: rows, commits, and the files before and after."""
+    """The effect of one step on one table: rows, commits, and the files before and after."""
 
     step: str
     table: str
@@ -77,7 +81,7 @@ class StepResult:
     levels_after: Mapping[int, LevelSize]
     seconds: float
     skipped: tuple[str, ...] = ()
-    """Why the step did nothing, or what it left out, one sentence each."""
+    """The reasons why the step did nothing or left something out, one sentence each."""
     details: Mapping[str, str | int | float] = field(default_factory=dict)
     check_results: tuple[CheckResult, ...] = ()
     """The results of the checks that ran before the step was published."""
@@ -87,9 +91,9 @@ class StepResult:
     stale: Mapping[str, str] = field(default_factory=dict)
     """The partitions of the table that are stale after the step, with the reason of each: load them again."""
     others: tuple[StepResult, ...] = ()
-    """The results of the tables that the step loaded together with the table, because they share its source."""
+    """The results of the tables that the step loaded together with the table because they share its source."""
     note: str = ""
-    """A text about what was done, for steps where the number of written rows does not show it."""
+    """A text about the result, for steps whose number of written rows does not show the result."""
 
     @property
     def files(self) -> int:

@@ -64,7 +64,7 @@ def start_session(settings: Settings) -> SparkSession:
     if settings.spark.master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # Spark logs the errors of queries as JSON with the traceback of the JVM. That log is switched off, because steps
-    # report the same errors in one sentence.
+    # report each error in one sentence.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     builder = SparkSession.builder.master(settings.spark.master).appName(settings.spark.app_name)
     for key, value in _configuration(settings).items():
@@ -80,7 +80,7 @@ def spark_reason(error: Exception) -> str:
 
 
 JVM_ERRORS = (OSError, Py4JError)
-"""What calls of a session raise when its JVM has ended."""
+"""The exceptions that calls of a session raise when its JVM has ended."""
 _END_SECONDS = 5
 
 
@@ -106,10 +106,10 @@ def _configuration(settings: Settings) -> dict[str, str]:
     conf = {**_DEFAULTS, **(_LOCAL_DEFAULTS if local else {}), **settings.spark.conf}
     logging = f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"
     archive = archive_options() if local else ""
-    # When options contradict each other, Java obeys the last one: the options of the settings come after those of the
-    # archive.
+    # When options contradict each other, Java obeys the last option: the options of the settings come after the options
+    # of the archive.
     conf[_JAVA_OPTIONS] = " ".join(part for part in (archive, conf.get(_JAVA_OPTIONS), logging) if part)
-    # Workers must be able to import both packages also when the packages are not installed, for example in a git clone.
+    # Workers must be able to import both packages even when the packages are not installed, for example in a git clone.
     path = os.pathsep.join(dict.fromkeys(part for part in (*_SOURCES, os.environ.get("PYTHONPATH")) if part))
     conf.setdefault("spark.executorEnv.PYTHONPATH", path)
     conf.setdefault("spark.sql.warehouse.dir", str(_local_directory(settings) / "spark-warehouse"))

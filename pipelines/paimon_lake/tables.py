@@ -48,7 +48,7 @@ def open_lake(settings: Settings) -> Catalog:
 
 
 def open_table(settings: Settings, name: str, *, create: bool = False) -> Table:
-    """Open the table ``database.table``; with ``create``, create it from its declaration when it does not exist.
+    """Open the table ``database.table``; with ``create``, create the table from its declaration when it does not exist.
 
     Raises SettingsError for a table that is not declared, PipelineError for a table that is not in the lake.
     """

@@ -75,7 +75,7 @@ def test_resources_of_another_process_read_the_same_folder(tmp_path: Path, monke
         ),
         (
             {"ods.a": FILES + "schedule: {on: files}\npartitions: {by: day, start: 2024-01-01}\n"},
-            "needs a place for the partition",
+            "needs a placeholder for the partition",
         ),
     ],
 )

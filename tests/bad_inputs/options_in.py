@@ -42,8 +42,8 @@ TABLES: dict[str, Case] = {
     "an option with another separator": option(
         "compaction.min-file-num", "9", "did you mean 'compaction.min.file-num'", error=InvalidOption
     ),
-    "an option of 1 MB": option("x" * (1 << 20), "1", "option", "1048576 is the most"),
-    "a value of 10 MB": option("commit.user-prefix", "u" * (10 << 20), "commit.user-prefix", "1048576 is the most"),
+    "an option of 1 MB": option("x" * (1 << 20), "1", "option", "the limit is 1048576"),
+    "a value of 10 MB": option("commit.user-prefix", "u" * (10 << 20), "commit.user-prefix", "the limit is 1048576"),
     "a bad value of 1 MB": option("bucket", "9" * 1_000_000, "bucket", error=InvalidOption),
     "a value that is a number": option("bucket", 1.5, "bucket", "text", error=InvalidOption),
     "a value of None": option("bucket", None, "bucket", "text", error=InvalidOption),

@@ -123,7 +123,7 @@ COLUMNS: dict[str, Case] = {
         f"the reserved name {name}": created(InvalidRequest, {name: "INT"}, f"'{name}' is reserved")
         for name in ("_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "_ROW_ID", "rowkind", "_KEY_id")
     },
-    "10,001 columns": created(InvalidRequest, lambda: many(10_001), "10001 columns", "10000 is the most"),
+    "10,001 columns": created(InvalidRequest, lambda: many(10_001), "10001 columns", "the limit is 10000"),
     "types of a missing column": created(InvalidRequest, PAIR, "'zz'", types={"zz": "INT"}),
     "types that are no dict": created(InvalidRequest, PAIR, "types", types=["INT"]),
     "types that are wrong": created(InvalidRequest, PAIR, "'k'", "NOSUCH", types={"k": "NOSUCH"}),

@@ -36,7 +36,7 @@ ORDERS = ["--table", "shop.orders"]
         (["tag", *ORDERS, "--name", "x"], "shop.orders is not in the lake"),
         (["rollback", *ORDERS], "one of the arguments --snapshot --tag is required"),
         (["audit", *ORDERS], "shop.orders is not in the lake"),
-        (["show"], "yet: `apply` creates those that are declared"),
+        (["show"], "yet: `apply` creates the declared tables"),
         (["show", "--configs", "nowhere"], "nowhere is not a directory: a lake is a folder with base.yaml and tables/"),
         (["polish"], "invalid choice: 'polish'"),
     ],

@@ -175,12 +175,13 @@ def test_apply_drops_columns_when_it_is_told_to(folder):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("{date}", "{month}", "source.path has the place {month}, and the partitions are by day: write {date}"),
-        ("{date}", "{day}", "source.path has the place {day}, and the partitions are by day: write {date}"),
-        ("{date}", "*", "source.path data/orders/*.csv has no place for the partitions by day, such as {date}"),
-        ("partitions: {by: day, start: 2024-01-01, end: 2024-01-03}\nbackfill_per_run: 31\n", "", "source.path has the place {date}, and the table has no partitions: declare them by day, or write *"),  # noqa: E501
-        ("by: day, start: 2024-01-01, end: 2024-01-03", "by: dynamic", "source.path has the place {date}, a time, and the partitions are dynamic: write {name}"),  # noqa: E501
-        ("{date}.csv", "*.csv\n  late: tell", "source.late needs a place in source.path: without one, no file is late"),
+        ("{date}", "{month}", "source.path has the placeholder {month}, and the partitions are by day: write {date}"),
+        ("{date}", "{day}", "source.path has the placeholder {day}, and the partitions are by day: write {date}"),
+        ("{date}", "*", "source.path data/orders/*.csv has no placeholder for partitions by day, such as {date}"),
+        ("partitions: {by: day, start: 2024-01-01, end: 2024-01-03}\nbackfill_per_run: 31\n", "", "source.path has the placeholder {date}, and the table has no partitions: declare them by day, or write *"),  # noqa: E501
+        ("by: day, start: 2024-01-01, end: 2024-01-03", "by: dynamic", "source.path has the placeholder {date}, a time, and the partitions are dynamic: write {name}"),  # noqa: E501
+        ("{date}.csv", "*.csv\n  late: tell",
+         "source.late needs a placeholder in source.path: without one, no file is late"),
     ],
 )  # fmt: skip
 def test_a_path_that_does_not_fit_the_partitions_is_told(folder, capsys, old, new, told):

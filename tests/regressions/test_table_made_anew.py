@@ -244,7 +244,7 @@ def test_a_name_that_a_commit_beside_a_drop_leaves_taken(tmp_path, kind):
     assert Path(made.location, "snapshot", "snapshot-3").exists()
     with pytest.raises(paimon.TableNotFound):  # its manifests were deleted with the table
         made.inspect.files()
-    with pytest.raises(paimon.PaimonError, match=r"[Cc]all drop_table\('db.t'\), which deletes the rest, then create"):
+    with pytest.raises(paimon.PaimonError, match=r"[Cc]all drop_table\('db.t'\), .* remaining files, then create"):
         make(catalog)
     catalog.drop_table("db.t")
     assert make(catalog).scan().count() == 2

@@ -1,4 +1,5 @@
-"""Checks: for every table, Dagster checks for its audits (loads, keys, files, invariants) and for its declared checks.
+"""Checks: for every table, one Dagster check for each audit (loads, keys, files, invariants) and for each declared
+check.
 
 Checks that block a load run inside the load, on its partitions, before the load is published; the load logs the results
 under the names of the checks. The same run does not evaluate these checks again. Other runs evaluate them on the whole
@@ -34,7 +35,7 @@ _AUDITS = {
 
 
 def table_checks(settings: Settings, translator: PaimonTranslator = PLAIN) -> list[dg.AssetChecksDefinition]:
-    """Return one Dagster step per table, with its audits and its declared checks.
+    """Return one Dagster step per table; it runs the audits and the declared checks of the table.
 
     Raises SettingsError when two checks of a table have the same name.
     """

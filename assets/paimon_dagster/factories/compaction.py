@@ -12,7 +12,9 @@ from paimon_lake.steps.maintenance import compact
 
 
 class CompactConfig(dg.Config):
-    """``full``: merge each bucket into one run; ``partitions``: compact only these; ``dry_run``: only show the plan."""
+    """``full``: merge each bucket into one run; ``partitions``: compact only these partitions; ``dry_run``: only show
+    the plan.
+    """
 
     full: bool = False
     partitions: list[str] | None = None

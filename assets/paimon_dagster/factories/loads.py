@@ -90,7 +90,7 @@ def _schedule(
 def due_partitions(partitions: dg.PartitionsDefinition[str], done: set[str]) -> list[str]:
     """Return the partitions that a scheduled load must load.
 
-    For partitions by time, return all partitions after the newest materialized one, also the partitions of
+    For partitions by time, return all partitions after the newest materialized partition, including the partitions of
     missed ticks. If there is no later partition, the newest partition is loaded again, for files that arrived late. If
     no partition was materialized yet, only the newest partition is loaded; older partitions need a backfill. For static
     and dynamic partitions, all partitions are returned.

@@ -43,7 +43,7 @@ class NightlyConfig(dg.Config):
 
 
 class SweepConfig(dg.Config):
-    """``dry_run``: only show what would be moved to quarantine or purged."""
+    """``dry_run``: only show which files would be moved to quarantine or purged."""
 
     dry_run: bool = False
 

@@ -31,7 +31,7 @@ container and has no ``:``."""
 
 
 class LoadConfig(dg.Config):
-    """``reload``: load again what was loaded before."""
+    """``reload``: load files and rows again that were loaded before."""
 
     reload: bool = False
 
@@ -87,9 +87,10 @@ def _load(
     translator: PaimonTranslator,
     check_results: list[CheckResult],
 ) -> StepResult:
-    """Load the table; add the results of blocking checks to ``check_results``, also when a check stopped the load.
+    """Load the table; add the results of blocking checks to ``check_results``, even when a check stopped the load.
 
-    A failure of other tables, which the load loads too, is raised unless the run has a step for each of them.
+    The load may load other tables too; when one of them fails, the error is raised unless the run has a step for each
+    of them.
     """
     from paimon_lake.loads.load import load_table
 
@@ -161,7 +162,7 @@ def _kept(
     translator: PaimonTranslator,
     failed: PartsFailed | TablesFailed,
 ) -> Iterator[dg.AssetCheckEvaluation | dg.AssetMaterialization]:
-    """Yield materializations of what a load committed although it failed, and the results of its failed checks."""
+    """Yield materializations of the commits of a load that failed, and the results of its failed checks."""
     for result in failed.results:
         context.log.info(result.sentence())
         yield from _events(settings, translator, result, f"committed by a load of {spec.name} that failed")
@@ -172,17 +173,17 @@ def _kept(
 
 
 def run_key(context: dg.AssetExecutionContext, spec: TableSpec, keys: Sequence[str] | None) -> str:
-    """Return a run key that is the same for a step, for its retries, and in repetitions of its run."""
+    """Return a run key that is the same for a step, for the retries of the step, and for repetitions of its run."""
     return " ".join([context.run.root_run_id or context.run.run_id, spec.name, *(keys or ())])
 
 
 def dependencies(
     settings: Settings, spec: TableSpec, translator: PaimonTranslator = PLAIN
 ) -> list[dg.AssetSpec | dg.AssetDep]:
-    """Return the tables that a table and its parts read or look up, with their partition mappings.
+    """Return the tables that a table and its parts read or look up, with the partition mapping of each.
 
-    For a source outside of the lake, return the asset of the source. A table that is looked up is needed with
-    all partitions, and so is an input that several parts read by different partitions.
+    For a source outside of the lake, return the asset of the source. A looked-up table is needed with all partitions.
+    The same is true for an input that several parts read by different partitions.
     """
     deps: list[dg.AssetSpec | dg.AssetDep] = []
     mappings: dict[str, dg.PartitionMapping | None] = {}

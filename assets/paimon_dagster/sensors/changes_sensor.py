@@ -6,7 +6,7 @@ waits, and after a failed question the next question waits: each wait doubles, f
 ``MOST_WAIT_SECONDS``. An error of one table does not affect other tables.
 
 A declared check ``lag`` is reported without a run: whenever its result changes, with each request, and once an hour.
-Otherwise nobody would learn that a table falls behind because its loads fail.
+Otherwise it would not be visible that a table falls behind because its loads fail.
 """
 
 import json
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
 MOST_WAIT_SECONDS = 600.0
 """The longest wait after failures in a row."""
 REPORT_SECONDS = 3600.0
-"""A check whose result is the same is reported again after this time."""
+"""A check whose result has not changed is reported again after this time."""
 _ENDED = [DagsterRunStatus.SUCCESS, DagsterRunStatus.FAILURE, DagsterRunStatus.CANCELED]
 _RUNS_READ = 10
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What the cursor stores about one table."""
+    """The entry of the cursor for one table."""
 
     failures: int = 0
     """The number of failed questions for the lag since the last successful question."""
     asked: float = 0.0
-    """When the lag was asked for, in seconds since 1970."""
+    """The time of the last question for the lag, in seconds since 1970."""
     why: str = ""
     """Why the last question failed."""
     reported: float = 0.0
@@ -127,7 +127,7 @@ def _checks(spec: TableSpec) -> list[LagCheck]:
 
 
 def _seen(cursor: str | None) -> dict[str, Seen]:
-    """Return what the cursor has about each table; a cursor of another form counts as empty."""
+    """Return the entry of the cursor for each table; a cursor of another form counts as empty."""
     kept: dict[str, Seen] = {}
     try:
         for name, one in json.loads(cursor or "{}").items():
@@ -171,7 +171,7 @@ def _requests(
     loaded = instance.get_latest_materialization_event(translator.asset_key(spec))
     is_failed = [
         run.dagster_run.status == DagsterRunStatus.FAILURE
-        and (loaded is None or loaded.run_id != run.dagster_run.run_id)  # else another table or part failed
+        and (loaded is None or loaded.run_id != run.dagster_run.run_id)  # Otherwise another table or part has failed.
         for run in runs
     ]
     failures = is_failed.index(False) if False in is_failed else len(is_failed)

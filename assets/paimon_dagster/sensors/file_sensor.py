@@ -84,8 +84,8 @@ def _waits_for_files(spec: TableSpec) -> bool:
     assert isinstance(spec.source, FilesSource)
     if spec.partitions is not None and "{" not in spec.source.path:
         raise SettingsError(
-            f"{spec.name}: source.path {spec.source.path!r} needs a place for the partition, such as {{date}}, so that "
-            "the sensor knows which partition a new file belongs to"
+            f"{spec.name}: source.path {spec.source.path!r} needs a placeholder for the partition, such as {{date}}, "
+            "so that the sensor knows which partition a new file belongs to"
         )
     return True
 
@@ -127,7 +127,7 @@ def _tick(
 
 
 def _seen(context: dg.SensorEvaluationContext) -> dict[str, TickResult]:
-    """Return the results of the last tick, as far as the cursor contains them."""
+    """Return the results of the last tick that the cursor contains."""
     kept: dict[str, Any] = json.loads(context.cursor or "{}")
     return {
         name: TickResult(message, state, loads=loads, rollbacks=rollbacks)

@@ -1,7 +1,7 @@
 """Stale sensor: requests a load of stale partitions, whose inputs changed after their load.
 
-The sensor ``inputs`` (automation) reacts to the partitions of an input that a run loaded. This sensor reacts to the
-partitions that changed rows belong to: a file of one day may correct orders of another day. Both sensors are for tables
+The sensor ``inputs`` (automation) reacts to the partitions of an input that a run loaded. This sensor requests the
+partitions whose rows have changed: a file of one day may correct orders of another day. Both sensors are for tables
 that declare ``schedule.on: inputs``. This sensor requests a partition only after two ticks in a row find it stale,
 because the sensor ``inputs`` may request it first.
 """

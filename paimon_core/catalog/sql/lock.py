@@ -96,7 +96,9 @@ class SqlLock:
             return None
 
     def _release(self, lock_id: str, stamp: str) -> None:
-        """Delete this process's row. If the lock became invalid and another process took it, the other row is kept."""
+        """Delete this process's row. If the lock became invalid and another process took the lock, the row of that
+        process is kept.
+        """
         with self.connection.transaction() as connection:
             connection.execute(sa.delete(LOCKS).where(LOCKS.c.lock_id == lock_id, _taken_at == stamp))
 

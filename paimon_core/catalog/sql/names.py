@@ -82,7 +82,7 @@ class SqlNames:
     def databases(self) -> list[str]:
         """Return the names of all databases, sorted.
 
-        As in Java, databases with tables but no properties are included.
+        As in Java, databases that contain tables but have no properties are included.
         """
         with self.connection.transaction() as connection:
             found = {

@@ -2,8 +2,9 @@
 
 The format is described in format 14.8.
 
-The name and the files of a table change one after the other. After an interruption, a name never refers to files of
-another table, no operation changes files without a name, and repeating the call completes the operation. The order is:
+An operation on a table changes the name of the table and its files in two separate steps. After an interruption, a name
+never refers to files of another table, no operation changes files without a name, and repeating the call completes the
+operation. The order is:
 
 - create: the files, then the name;   - rename: the name, then the files;
 - drop: a mark in the files, the name, then the files.
@@ -48,7 +49,7 @@ class SqlCatalog(Catalog):
     storage: Storage
     warehouse: str
     location: str = field(repr=False)
-    """The warehouse as the user wrote it; Java reads it in the properties of databases."""
+    """The path of the warehouse as the user wrote it; Java reads this path in the properties of databases."""
     names: SqlNames
     lock: SqlLock = field(repr=False)
     commits_locked: bool
@@ -152,7 +153,9 @@ class SqlCatalog(Catalog):
         return self.names.has(found) and self._places.has_files(found)
 
     def table(self, name: str) -> Table:
-        """Open a table or a branch. If the table has no files, raises StorageError, whose text says what to do."""
+        """Open a table or a branch. If the table has no files, raises StorageError, whose text says what the user can
+        do.
+        """
         found = Identifier.parse(name)
         main = Identifier(found.database, found.table)
         if not self.names.has(main):
@@ -200,8 +203,8 @@ class SqlCatalog(Catalog):
             raise AlreadyExists(
                 f"{context.paths.root} contains files of a table that {self._label} does not name: register_table adds "
                 "its name, rename_table completes an interrupted rename. After an interrupted drop, or a drop with a "
-                f"concurrent commit, call drop_table({context.name!r}), which deletes the rest, then create the "
-                "table again",
+                f"concurrent commit, call drop_table({context.name!r}), which deletes the remaining files, then create "
+                "the table again",
                 table=context.name,
             )
         return existing

@@ -66,7 +66,9 @@ def pack_checked_deflate(block: bytes, level: int = -1) -> bytes:
 
 
 def unpack_checked_deflate(packed: bytes, limit: int) -> bytes:
-    """Return the block that ``pack_checked_deflate`` packed; raises ValueError when it does not match its checksum."""
+    """Return the block that ``pack_checked_deflate`` packed; raises ValueError when the block does not match its
+    checksum.
+    """
     return _verified(_unpack_deflate(packed[:-_CRC_BYTES], limit), packed[-_CRC_BYTES:])
 
 

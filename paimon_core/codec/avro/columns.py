@@ -2,8 +2,9 @@
 
 An Avro record does not state its length, so a reader finds the end of a record only by decoding it. Here the caller
 names all places at which records may start; some of these places may be wrong. The records at all places are decoded
-together: one step decodes one field of every record. The result contains only the records that follow each other from
-the start of a block to its end; a sequential reader finds the same records. All other records are dropped.
+together: one step decodes one field of every record. The result contains only the records that follow each other
+without a gap from the start of a block to its end; a sequential reader finds the same records. All other records are
+dropped.
 
 Bytes are not copied: the value of a text or an array is a span of the buffer. NotInColumns is raised for everything
 that this module does not decode: invalid bytes, schemas with maps or unions of several types, arrays in blocks that
@@ -198,7 +199,7 @@ def _walked(starts: Numbers, ends: Numbers, end: int, count: int) -> Numbers:
 
 @dataclass(slots=True)
 class Budget:
-    """The numbers of array items and of steps that may still be decoded before NotInColumns is raised.
+    """How many array items and steps may still be decoded before NotInColumns is raised.
 
     The number of items is limited by the size of the buffer, because nearly every item takes at least one byte.
     """
@@ -244,7 +245,9 @@ class Lanes:
         return value
 
     def _longer(self, first: Bytes, value: Numbers, lanes: Numbers) -> None:
-        """Read the remaining bytes of the numbers of the lanes whose number has more than one byte."""
+        """Read the remaining bytes of the numbers that have more than one byte; ``lanes`` are the positions of these
+        numbers.
+        """
         whole = (first[lanes] & 0x7F).astype(np.uint64)
         at = self.at[lanes]
         for count in range(1, _NUMBER_BYTES):

@@ -53,7 +53,7 @@ from paimon_core.limits import (
 _MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
 _CHECKSUM = "paimon-core.crc32"
-"""The member of a header that contains its checksum; with it, deflate blocks have checksums too."""
+"""The key in the file header whose value is the checksum; when a file has it, deflate blocks have checksums too."""
 _BLOCK_BYTES = 64_000
 _RECORDS_PER_WRITE = 64
 
@@ -133,7 +133,7 @@ class AvroWriter:
         """Add records to the current block; a call must not pass more records than fit into one block."""
         body = io.BytesIO()
         fastavro.schemaless_writer(body, self._array, records)
-        # An Avro array is encoded as its count, its items and a zero; the items are the records of a block.
+        # An Avro array is encoded as its count, its items and a zero; here the items are the records of a block.
         self._block += body.getbuffer()[len(_long(len(records))) : -1]
         self._pending += len(records)
         if len(self._block) >= _BLOCK_BYTES:
@@ -191,8 +191,8 @@ def read_avro(data: bytes, path: str, holding: Collection[bytes] | None = None) 
 def read_blocks(data: bytes, path: str) -> tuple[bytes, list[AvroBlock]] | None:
     """Return the schema (JSON) and the unpacked blocks of a container file.
 
-    Returns None for a file whose values ``read_avro`` counts before it decodes them. Raises the errors of ``read_avro``
-    for an invalid file; the records in the blocks are not checked.
+    Returns None for a file whose values must be counted by ``read_avro`` before it decodes them. Raises the errors of
+    ``read_avro`` for an invalid file; the records in the blocks are not checked.
     """
     with decoding(path):
         reader = AvroReader(io.BytesIO(data), len(data))
@@ -299,7 +299,7 @@ class AvroReader:
             raise ValueError("it has no schema")
         is_checked = _CHECKSUM in meta
         if is_checked and meta[_CHECKSUM] != _header_checksum(meta, self._sync):
-            raise ValueError("its header does not match the checksum in it")
+            raise ValueError("its header does not match the recorded checksum")
         self._unpack = unpack_checked_deflate if is_checked and codec == "deflate" else CODECS[codec].unpack
         self.schema = meta["avro.schema"]
         self.size = size
@@ -319,7 +319,9 @@ class AvroReader:
         return AvroBlock(count, block, len(packed))
 
     def skip_block(self) -> int | None:
-        """Skip the next block without unpacking it; return the record count that it states, None at the end."""
+        """Skip the next block without unpacking it; return the record count that the block states, or None at the
+        end.
+        """
         cursor = self._cursor
         if cursor.at >= cursor.size:
             return None

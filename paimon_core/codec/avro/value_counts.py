@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 _RECORD_VALUES = 4
-"""A record is counted as this number of values, in addition to its fields, because it becomes a dict."""
+"""A record becomes a dict, so it counts as this number of values in addition to the values of its fields."""
 _WIDTHS = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 
 

@@ -54,7 +54,7 @@ def hash_images(flat: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> 
     for a in range(0, len(counts), _BLOCK_ROWS):
         sizes, at = counts[a : a + _BLOCK_ROWS], starts[a : a + _BLOCK_ROWS]
         hashes = np.full(len(sizes), _SEED, np.uint32)
-        # The longest rows come first: the first `live` rows have a word with the number `step`.
+        # The longest rows come first, so the rows that have a word with the number `step` are the first `live` rows.
         for step, live in enumerate(np.searchsorted(-sizes, -np.arange(int(sizes[0])), side="left").tolist()):
             _mix(hashes[:live], words[at[:live] + step])
         out[order[a : a + _BLOCK_ROWS]] = _finish(hashes, (sizes << 2).astype(np.uint32))

@@ -1,8 +1,8 @@
 """Cells: encodes an Arrow column as the 8-byte slots and variable words of its BinaryRow field (format 5.2, 5.3).
 
 Whole columns are encoded with numpy; there is no Python loop over rows. The slot of a value with a variable part does
-not yet contain the offset of this part, which depends on the columns before. The caller adds the offset where
-``counts`` is not zero.
+not yet contain the offset of this part, because the offset depends on the columns before. The caller adds the offset
+where ``counts`` is not zero.
 """
 
 from __future__ import annotations
@@ -122,7 +122,9 @@ def _fine_timestamp(units: npt.NDArray[np.int64], per_milli: int, nulls: Mask | 
 
 
 def _wide_decimal(low: Words, high: Words, nulls: Mask | None) -> Cells:
-    """Encode as big-endian two's complement of minimal length, left-aligned in 16 bytes; null reserves 16 bytes too."""
+    """Encode as big-endian two's complement of minimal length, left-aligned in 16 bytes; a null reserves 16 bytes as
+    well.
+    """
     sign = (high.view(np.int64) >> 63).view(np.uint64)
     bare_low, bare_high = low ^ sign, high ^ sign
     lengths = np.ones(len(low), np.uint64)
@@ -189,7 +191,9 @@ def _aligned(array: pa.Array, start: int, end: int) -> Words:
 
 
 def _load(source: Words, positions: Counts, sizes: Counts) -> Words:
-    """Return one word per position with ``sizes`` (0 to 8) bytes from this byte position; the other bytes are zero."""
+    """Return one 8-byte word per position: it contains the ``sizes`` (0 to 8) bytes that start at the position, and
+    zeros.
+    """
     index = positions >> 3
     shift = ((positions & 7) << 3).view(np.uint64)
     words: Words = source[index] >> shift

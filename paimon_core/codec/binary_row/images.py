@@ -53,7 +53,7 @@ def images_of(cells: Sequence[Cells]) -> tuple[npt.NDArray[np.uint8], npt.NDArra
 def uniform_words(cells: Sequence[Cells]) -> list[Words | None] | None:
     """Return the 8-byte words of the rows, one array for each word; None when the rows have different lengths.
 
-    A None in the list stands for a word that is zero in every row.
+    A None in the list stands for an array of zeros: this word is zero in every row.
     """
     out = _null_words(cells)
     cursor = len(out) + len(cells)
@@ -80,7 +80,9 @@ def _null_words(cells: Sequence[Cells]) -> list[Words | None]:
 
 
 def _with_offsets(cell: Cells, cursor: int | Counts) -> Words:
-    """Return the slots with the offset of the variable part, which starts ``cursor`` words after the row's start."""
+    """Return the slots with the offset of the variable part; this part starts ``cursor`` words after the start of the
+    row.
+    """
     if isinstance(cell.counts, int) and cell.counts == 0:
         return cell.slots
     offsets = np.asarray(cursor, np.int64) << 35

@@ -56,7 +56,8 @@ class RowBytes:
         return bool((self._take(0, ">i4") == self.arity).all())
 
     def numbers(self, at: int, dtype: DataType) -> npt.NDArray[Any] | None:
-        """Return the slots of a field whose slot is its value (for a compact DECIMAL, unscaled); else None.
+        """Return the slots of a field whose value is stored in the slot itself (for a compact DECIMAL, the unscaled
+        value); None for other fields.
 
         The value of a null field is undefined; ``nulls`` shows which fields are null.
         """

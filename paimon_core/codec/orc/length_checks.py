@@ -24,7 +24,7 @@ _NUMBER_BYTES = 16
 """The maximum size in bytes of a number in memory, with its null bit and its offset."""
 _HEAD_BYTES = 3
 _QUEUED = 32
-"""The number of batches that Arrow decodes ahead, whatever ``batch_readahead`` is."""
+"""The number of batches that Arrow decodes ahead; ``batch_readahead`` does not change it."""
 
 
 def rows_within(source: pa.NativeFile, metadata: Metadata, wanted: Collection[str], size: int) -> int:

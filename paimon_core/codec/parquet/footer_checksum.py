@@ -29,5 +29,5 @@ def is_sealed(footer: bytes) -> bool:
         return False
     body, crc = memoryview(footer)[:-_SEAL_BYTES], footer[-len(_TAIL) - _CRC_BYTES : -len(_TAIL)]
     if zlib.crc32(body) != int.from_bytes(crc, "little"):
-        raise ValueError("its footer does not match the checksum in it")
+        raise ValueError("its footer does not match the recorded checksum")
     return True

@@ -77,7 +77,7 @@ def read_pages(source: pa.NativeFile, group: RowGroup, wanted: Collection[str]) 
     if unpacked > PAGE_BYTES:
         packed = sum(pages.chunk.size for pages in found.values())
         if unpacked > PAGE_RATIO * packed:
-            raise ValueError(f"its pages unpack from {packed} to {unpacked} bytes: {PAGE_BYTES} is the most")
+            raise ValueError(f"its pages unpack from {packed} to {unpacked} bytes: the limit is {PAGE_BYTES}")
     return found
 
 

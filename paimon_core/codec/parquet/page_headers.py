@@ -40,7 +40,9 @@ class Page(NamedTuple):
 
 
 def page_header(data: bytes) -> Page:
-    """Return the page header at the start of ``data``; raises ValueError or IndexError when it does not decode."""
+    """Return the page header at the start of ``data``; raises ValueError or IndexError when the header does not
+    decode.
+    """
     numbers, groups, at = _fields(data, 0, 0)
     if not {1, 2, 3} <= numbers.keys():
         raise ValueError("a page header lacks its kind or a size")
@@ -50,7 +52,9 @@ def page_header(data: bytes) -> Page:
 
 
 def _fields(data: bytes, at: int, depth: int) -> tuple[dict[int, int], dict[int, dict[int, int]], int]:
-    """Return the integers of the struct at ``at`` by field, the integers of the structs in it, and its end position."""
+    """Return three values: the integers of the struct at ``at`` by field, the integers of the structs inside of it, and
+    its end position.
+    """
     numbers: dict[int, int] = {}
     groups: dict[int, dict[int, int]] = {}
     number = 0

@@ -34,7 +34,9 @@ def read_raw_footer(source: pa.NativeFile) -> tuple[bytes, int]:
 
 
 def check_raw_footer(raw: bytes, start: int, *, statistics: bool = True) -> tuple[Struct, list[RowGroup]]:
-    """Return a valid decoded footer and its row groups; ``start`` is its position in the file. See ``check_footer``."""
+    """Return the decoded footer, after the checks, and its row groups; ``start`` is the position of the footer in the
+    file. See ``check_footer``.
+    """
     is_sealed(raw)  # raises ValueError for a wrong checksum
     footer = parse_struct(raw, whole=True)
     return footer, check_footer(footer, start, statistics=statistics)

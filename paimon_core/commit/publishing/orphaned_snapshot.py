@@ -58,7 +58,8 @@ def _is_built_on(base: Base, snapshot: Snapshot) -> bool:
 
 
 def _has_ancestor(context: TableContext, snapshot: Snapshot, ids: Sequence[int]) -> bool:
-    """Whether the snapshot descends from one of ``ids``; it does not descend from orphaned snapshots.
+    """Whether the snapshot descends from one of the snapshots ``ids``; a snapshot never descends from an orphaned
+    snapshot.
 
     Only some ids are checked: the newest ids, because the fewest of their files were compacted since, and the oldest
     id.
@@ -74,11 +75,12 @@ def _has_ancestor(context: TableContext, snapshot: Snapshot, ids: Sequence[int])
 
 
 def _chain_ends_below(snapshots: SnapshotStore, snapshot: Snapshot, below: Sequence[int]) -> bool:
-    """Whether the newest snapshot below this one is the end of the chain, as after a rollback, and is not orphaned.
+    """Whether the newest snapshot below this one is the end of the snapshot chain, as after a rollback, and is not an
+    orphaned snapshot.
 
-    The newest snapshot below is the end of the chain when it is built on the snapshot directly below it. It is also the
-    end when it has a later time than ``snapshot``. Because clocks differ, the hint EARLIEST must confirm the result in
-    this case: an expiry of the base would have set the hint to a higher id.
+    The newest snapshot below is the end of the chain when it is built on the snapshot directly below it. The newest
+    snapshot below is also the end when it has a later time than ``snapshot``. Because clocks differ, the hint EARLIEST
+    must confirm the result in this case: an expiry of the base would have set the hint to a higher id.
     """
     newest = snapshots.read(below[-1])
     if below[-1] - 1 in below and newest.is_built_on(snapshots.read(below[-1] - 1)):
@@ -124,5 +126,5 @@ def _delete_own(context: TableContext, snapshot: Snapshot) -> None:
 
 
 def _is_own(snapshots: SnapshotStore, snapshot: Snapshot) -> bool:
-    """Whether the id still belongs to this commit's snapshot; after a rollback another commit may use it."""
+    """Whether the id still belongs to the snapshot of this commit; after a rollback another commit may use the id."""
     return snapshots.read(snapshot.id).is_same_commit(snapshot)

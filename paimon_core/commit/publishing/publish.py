@@ -1,9 +1,10 @@
 """publish: create the file of a snapshot; the snapshot is published, its id was used before, or the outcome is unknown.
 
 A store may create the file and lose the response. It may repeat a request by itself and then report that the file
-exists, although this commit has created it. It may report for the same file that it exists and that it is not found.
-Therefore the file is read back after every response except "created". While the id may be unused, the *same* snapshot
-is created again: the first request that arrives creates the file, and later requests find its uuid in the file.
+exists, although this commit has created it. For the same file, the store may report that it exists and then that it is
+not found. Therefore the file is read back after every response except "created". While the id may be unused, the *same*
+snapshot is created again: the first request that arrives creates the file, and later requests find its uuid in the
+file.
 
 A writer may also be paused for days between reading the base snapshot and publishing. In the meantime another commit
 may have used the id, and the snapshot of that commit may have expired. Then the file can be created, but the result is
@@ -39,15 +40,16 @@ def publish(base: Base, snapshot: Snapshot) -> bool:
     """Return True when the snapshot was published on its base, False when another commit has used its id.
 
     Raises CommitConflict when the snapshot was orphaned and was withdrawn: nothing is committed, and its files must not
-    be published again. Raises CommitStateUnknown when the outcome cannot be determined, also when another process
-    deleted the snapshot. Raises StorageError when the store has certainly created nothing.
+    be published again. Raises CommitStateUnknown when the outcome cannot be determined, for example when another
+    process deleted the snapshot. Raises StorageError when the store has certainly created nothing.
     """
     created, doubt = _create(base, snapshot)
     if not created:
         return False
     if not follows(base, snapshot):
         withdraw(base.context, snapshot)
-        if doubt is not None:  # an earlier request may have created it in the chain, and it may have expired
+        # An earlier request may have created the snapshot in the chain, and the snapshot may have expired.
+        if doubt is not None:
             raise unknown_outcome(base.context, snapshot, doubt)
         raise _withdrawn(base.context, snapshot)
     with contextlib.suppress(OSError):  # the commit succeeded, and a stale hint does no harm

@@ -114,7 +114,7 @@ class AvroInput:
         batch_bytes: int,
         use_threads: bool,
     ) -> Iterator[tuple[int, Arrays]]:
-        """Yield all rows, in batches of at most ``_STEP_ROWS`` rows, whatever ``batch_bytes`` is.
+        """Yield all rows, in batches of at most ``_STEP_ROWS`` rows; ``batch_bytes`` has no effect.
 
         zstd frames that have a checksum are always verified.
         """

@@ -61,7 +61,7 @@ def avro_schema(fields: Sequence[DataField]) -> dict[str, Any]:
     """
     records = sum(f.type.records for f in fields)
     if records > AVRO_RECORDS:
-        raise UnsupportedFeature(f"the columns have {records} ROW and MAP types, {AVRO_RECORDS} is the most in Avro")
+        raise UnsupportedFeature(f"the columns have {records} ROW and MAP types, the limit is {AVRO_RECORDS} in Avro")
     taken: set[str] = set()
     return {
         "type": "record",
@@ -193,7 +193,7 @@ def plain_type(dtype: pa.DataType) -> pa.DataType:
 
 
 def to_plain(array: pa.Array) -> pa.Array:
-    """Return a column in its plain form, with the type ``plain_type`` of its type."""
+    """Return a column in its plain form; ``plain_type`` of the column's type is the type of this form."""
     return rebuilt(array, plain_type(array.type), lambda a, t: bytes_of_decimals(a) if t == pa.binary() else a.cast(t))
 
 

@@ -121,8 +121,8 @@ def _binary_to_text(array: pa.Array, stored: DataType, wanted: DataType) -> pa.A
 def _nested(stored: DataType, wanted: DataType) -> Cast | None:
     """Return the cast of a nested type, which casts the fields of a ROW by id, and elements, keys and values.
 
-    If ``wanted`` has none of the stored fields of a ROW, the ROW is null, and so is an ARRAY or MAP of such rows, as in
-    Java.
+    If ``wanted`` has none of the stored fields of a ROW, the ROW is null, as in Java; an ARRAY or MAP of such rows is
+    null as well.
     """
     if not _has_stored_field(stored, wanted):
         return _all_null

@@ -22,7 +22,7 @@ from paimon_core.types import DataType
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The file column from which one column of the result is read."""
+    """The file column from which a column of the result is read."""
 
     wanted: DataField
     column: str | None

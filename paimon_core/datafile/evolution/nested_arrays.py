@@ -72,7 +72,7 @@ def has_required(kind: pa.DataType) -> bool:
 def without_hidden_nulls(array: pa.Array) -> pa.Array:
     """Return the same rows, where each null of a NOT NULL member inside a null row is replaced by a value.
 
-    File writers refuse such nulls. The rows themselves stay null, so the values are never read.
+    File writers refuse such nulls. The null rows stay null, so the values inside of them are never read.
     """
     if not has_required(array.type):
         return array
@@ -82,9 +82,9 @@ def without_hidden_nulls(array: pa.Array) -> pa.Array:
 
 
 def with_inherited_nulls(array: pa.Array) -> pa.Array:
-    """Return the same rows, where every member of a null ROW is null too, at any level.
+    """Return the same rows; in the result, every member of a null ROW is null as well, at any level.
 
-    Arrow's ORC writer stores all member values that are not null, also inside a null ROW. Readers would then return
+    Arrow's ORC writer stores all member values that are not null, even inside of a null ROW. Readers would then return
     such a value for a later row.
     """
     if not pa.types.is_nested(array.type):

@@ -25,7 +25,9 @@ _ENTRY = re.compile(r"(.+?)\s*->\s*(.+)")
 
 
 def is_parsed(kind: DataType) -> bool:
-    """Whether texts can be parsed as values of the type: no type at any level of it is a MULTISET or VARIANT."""
+    """Whether texts can be parsed as values of the type: this is so unless the type is or contains a MULTISET or
+    VARIANT.
+    """
     if kind.root in _FORMS:
         return all(is_parsed(child.type) for child in kind.children)
     return find_cast(STRING, kind) is not None
@@ -72,7 +74,7 @@ def _map(parts: Sequence[str], kind: DataType, is_call: bool) -> pa.Array:
     if len(parts) % 2:
         raise pa.ArrowInvalid("a key has no value")
     key, value = kind.children
-    # Of equal keys, the last one is used.
+    # If several entries have equal keys, the last entry is used.
     pairs = {k.strip(): v.strip() for k, v in zip(parts[::2], parts[1::2], strict=True)}
     if "null" in pairs:
         raise pa.ArrowInvalid("a key of a MAP is null")

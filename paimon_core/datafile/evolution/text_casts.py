@@ -243,7 +243,7 @@ def _whole_numbers(text: pa.Array, absent: int) -> pa.Array:
 
 
 def _to_date(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
-    """Parse ``2024-1-31``, also with a time after it, or a number of days since 1970."""
+    """Parse a date such as ``2024-1-31``, which a time may follow, or a number of days since 1970."""
     counts = pc.match_substring_regex(array, r"^\d+$")
     dates = pc.if_else(counts, "1970-1-1", pc.replace_substring_regex(array, r"^([^ ]+) .*$", r"\1"))
     pattern = r"^(?P<year>\d{1,9})-(?P<month>\d{1,9})(?:-(?P<day>\d{1,9}))?$"

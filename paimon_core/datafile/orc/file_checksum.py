@@ -100,5 +100,5 @@ def verified(source: pa.NativeFile) -> tuple[pa.NativeFile, bool]:
         crc = zlib.crc32(data, crc)
         at += len(data)
     if zlib.crc32(end[-_AFTER_CRC:], crc) != int.from_bytes(end[len(_NAME) : -_AFTER_CRC], "little"):
-        raise ValueError("it does not match the checksum in it")
+        raise ValueError("it does not match the recorded checksum")
     return source, True

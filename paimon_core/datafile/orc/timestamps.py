@@ -146,7 +146,7 @@ def _moved(array: pa.Array, offset: Callable[[], int]) -> pa.Array:
 
 
 def offset_of(zones: Collection[str]) -> int:
-    """Return the seconds, in 1970, from UTC to the time zones of writers.
+    """Return the offset, in seconds, of the time zones of writers from UTC in 1970.
 
     Raises ValueError unless all zones have the same offset.
     """

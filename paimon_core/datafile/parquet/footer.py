@@ -1,10 +1,10 @@
 """Footers: reads Parquet footers, and changes footers for features that Arrow's Parquet library lacks.
 
 A footer is verified before Arrow reads it, because Arrow may crash on an invalid footer. ``footer_checks`` checks every
-footer, and ``footer_checksum`` checks the checksum of our files. Footers with a checksum are checked by
-``footer_checks`` too, because any program can compute the checksum. INT96 columns are presented to Arrow as 12-byte
-values (``int96``), maps with optional keys as lists of pairs (``optional_map_keys``). Functions raise ValueError for a
-footer that does not decode.
+footer, and ``footer_checksum`` checks the checksum of our files. Footers with a checksum are also checked by
+``footer_checks``, because any program can compute the checksum. INT96 columns are presented to Arrow as 12-byte values
+(``int96``), maps with optional keys as lists of pairs (``optional_map_keys``). Functions raise ValueError for a footer
+that does not decode.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Parquet libraries convert INT96 to 64-bit nanoseconds, which overflow silently for years before 1677 and after 2262.
 They write either all timestamps of a file as INT96 or none. Therefore ``parquet.footer`` presents INT96 values to Arrow
-as plain 12-byte values, and this module converts the values exactly, also inside nested columns.
+as plain 12-byte values, and this module converts the values exactly, inside of nested columns as well.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def is_int96(dtype: DataType) -> bool:
 
 
 def holds_int96(dtype: DataType) -> bool:
-    """Whether Parquet files store this type, or a member of it, as INT96."""
+    """Whether Parquet files store this type, or one of its members, as INT96."""
     return is_int96(dtype) or any(holds_int96(child.type) for child in dtype.children)
 
 

@@ -47,7 +47,7 @@ def parquet_schema(fields: Sequence[DataField]) -> pa.Schema:
 
 
 def writer_settings(fields: Sequence[DataField], options: TableOptions, codec: str, rows: pa.Table) -> dict[str, Any]:
-    """Return the keyword arguments of ``pyarrow.parquet.ParquetWriter``: compression, encodings, checksums and others.
+    """Return the keyword arguments of ``pyarrow.parquet.ParquetWriter``, such as compression, encodings and checksums.
 
     ``rows`` are the first rows of the file; their values decide which columns use a dictionary.
     """
@@ -107,7 +107,9 @@ def _is_plain_time(dtype: DataType) -> bool:
 
 
 def _takes_delta(dtype: DataType) -> bool:
-    """Whether a column uses delta encoding: twice as fast to read as plain, and very small for sorted keys."""
+    """Whether a column uses delta encoding. Delta encoding is twice as fast to read as plain encoding, and very small
+    for sorted keys.
+    """
     if dtype.root in TIMESTAMP_ROOTS:
         return not is_int96(dtype)
     return dtype.root in _DELTA_ROOTS or (dtype.root is TypeRoot.DECIMAL and dtype.precision <= INTEGER_DECIMAL)

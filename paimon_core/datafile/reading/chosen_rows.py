@@ -1,4 +1,4 @@
-"""Chosen rows: the row groups of a data file to decode, and the rows in them to return (format 12, 13.7)."""
+"""Chosen rows: the row groups of a data file to decode, and the rows of these groups to return (format 12, 13.7)."""
 
 from __future__ import annotations
 
@@ -99,7 +99,9 @@ def _mask(positions: Positions, count: int) -> Mask:
 
 
 def _groups_with(rows: Mask, sizes: Sequence[int]) -> tuple[list[int] | None, Mask]:
-    """Return the row groups with at least one of ``rows`` (None: all groups), and the mask of the rows in them."""
+    """Return the row groups that contain at least one of ``rows`` (None: all groups), and a mask of the rows in these
+    groups.
+    """
     if len(sizes) < 2 or sum(sizes) != len(rows):
         return None, rows
     parts = np.split(rows, np.cumsum(sizes)[:-1])

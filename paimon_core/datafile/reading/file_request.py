@@ -23,7 +23,9 @@ class FileRequest:
     row_groups: list[int] | None = None
     """The only row groups to read, if the format has row groups; None: all."""
     rows: Mask | None = None
-    """The rows of the file to read, instead of ``row_groups``; row groups without any of them are not decoded."""
+    """The rows of the file to read, instead of ``row_groups``; a row group that contains none of these rows is not
+    decoded.
+    """
     deleted: Positions | None = None
     """The sorted positions of the rows of the file to leave out; all positions are below the row count of the file."""
     position: str | None = None
@@ -37,7 +39,7 @@ class FileRequest:
     threads: bool = True
     """Whether columns are decoded in parallel."""
     counts: ReadCounts | None = None
-    """Counts what is opened and decoded."""
+    """Counts the opened files and the decoded row groups and rows."""
 
 
 ALL_ROWS = FileRequest()

@@ -93,7 +93,7 @@ class _Cursor:
         self._batches: Iterator[tuple[int, list[pa.Array]]] = iter(())
         self._held: list[pa.Array] = []
         self._from = self._to = 0
-        """The number of the first decoded row in ``_held``, and the number after the last one."""
+        """The number of the first decoded row in ``_held``, and the number that follows the last decoded row."""
 
     def pieces(self, hits: Positions) -> Iterator[tuple[int, int, list[pa.Array]]]:
         """Yield the columns of ranges of rows that contain the rows ``hits``.

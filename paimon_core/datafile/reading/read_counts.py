@@ -1,4 +1,6 @@
-"""ReadCounts: counts what a read opens and decodes; the readers of data files increase the counts."""
+"""ReadCounts: counts the files, row groups and rows that a read opens and decodes; the readers of data files increase
+the counts.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class ReadCounts:
-    """The numbers of what one read opened and decoded; each thread must use its own object."""
+    """The counts of one read; each thread must use its own object."""
 
     files_opened: int = 0
     files_skipped: int = 0

@@ -1,7 +1,7 @@
 """Reader: reads one data file as batches of the columns that the reading schema needs (format 2.4, 7).
 
 Batches are in file order and are decoded lazily. A batch has at most the number of rows, and about the number of bytes,
-that the request states, whatever the size of the row groups and of the rows in the file. The file is untrusted: if its
+that the request states. The sizes of the row groups and rows in the file do not matter. The file is untrusted: if its
 row count differs from its manifest entry, CorruptTable names its path.
 """
 

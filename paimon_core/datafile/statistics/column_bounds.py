@@ -52,5 +52,7 @@ class ColumnBounds:
 
 
 def _signed(bound: Any, zero: float) -> Any:
-    """Return the bound; a bound of zero gets the sign of ``zero``, so that it bounds -0.0 and 0.0 in any order."""
+    """Return the bound; a bound of zero gets the sign of ``zero``, so that the bound is correct for both -0.0 and
+    0.0.
+    """
     return zero if isinstance(bound, float) and bound == 0 else bound

@@ -60,7 +60,7 @@ class Buckets:
             self._run.collector.check("I15")
             if len(found) > 1:
                 where = self._run.context.partition_path(partition) or "the table"
-                message = f"the files of {where} have {sorted(found)} buckets: only one number is right"
+                message = f"the files of {where} have {sorted(found)} buckets: only one number can be right"
                 self._run.collector.find("I15", location, f"{location.holder}: {message}")
 
     def _check_level(self, files: list[DataFile], place: Place, location: Location) -> None:

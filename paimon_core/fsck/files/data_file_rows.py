@@ -74,7 +74,9 @@ class _RowCheck:
         self._partition = self._values_of(schema.partition_fields)
         self._hashed = self._hashed_columns(schema)
         self._reported: set[tuple[str, ...]] = set()
-        """The invariants and rules whose first violation in this file was reported; later ones are not."""
+        """The invariants and rules whose first violation in this file was reported; later violations are not
+        reported.
+        """
         self._rows = self._deletes = 0
         self._first: pa.RecordBatch | None = None
         self._last: pa.RecordBatch | None = None

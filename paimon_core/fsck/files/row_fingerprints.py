@@ -1,4 +1,4 @@
-"""Fingerprints: compare the rows of two states of a bucket, whatever the order of the rows (I10, I11).
+"""Fingerprints: compare the rows of two states of a bucket, independent of the order of the rows (I10, I11).
 
 A fingerprint is the number of rows and the sum of a 64-bit hash of each row. A fingerprint needs constant memory for
 any number of rows. The fingerprints of inserted rows can be added, and the fingerprints of deleted rows subtracted.

@@ -67,7 +67,7 @@ def _ids(run: CheckRun, place: Place, file: DataFile, vectors: Mapping[Place, Ve
 def _problems(ids: np.ndarray, whole: Iterable[tuple[int, int]], following: int) -> list[str]:
     """Return a message for each error in the sorted ``ids``.
 
-    ``whole`` has, in order, the ranges of ids of the files whose ids were not read.
+    ``whole`` contains the ranges of ids of the files whose ids were not read, in ascending order.
     """
     found = []
     if len(ids) and not 0 <= ids[0] <= ids[-1] < following:

@@ -9,6 +9,6 @@ Core types and functions:
 - ``Aggregate``: the interface of functions that combine the values of one column
 - ``IgnoreRetract``: an aggregate that leaves retracts out
 - ``Extreme``: the least or greatest value
-- ``Last``: the last value; ``First`` is the first one
+- ``Last``: the last value; ``First``: the first value
 - ``aggregate``: returns the function of a column by its name
 """

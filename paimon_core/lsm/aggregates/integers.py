@@ -81,7 +81,7 @@ class IntegerProduct:
         limits = np.iinfo(kind)
         if retracts is None and len(groups):
             ordered = values[groups.order]
-            # Zeros are replaced by ones in this bound, because an overflow before a zero is an error too.
+            # Zeros are replaced by ones in this bound, because an overflow before a zero is an error as well.
             with np.errstate(over="ignore"):
                 bounds = np.multiply.reduceat(np.maximum(np.abs(ordered.astype(np.float64)), 1), groups.starts)
             if bounds.max() < limits.max * 0.999:

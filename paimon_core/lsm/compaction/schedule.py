@@ -60,7 +60,9 @@ class EarlyFull:
 
 @dataclass(frozen=True, slots=True)
 class OffPeak:
-    """Hours of the local day in which ``ratio`` percent is added to the size ratio. So larger runs are picked too."""
+    """Hours of the local day in which ``ratio`` percent is added to the size ratio. So larger runs are selected as
+    well.
+    """
 
     start: int = -1
     end: int = -1

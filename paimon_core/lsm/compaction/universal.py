@@ -86,8 +86,8 @@ class UniversalCompaction:
         """Return the number of runs to compact: the newest ``count`` runs and the next runs that are small enough.
 
         A run is small enough if it is at most ``size_ratio`` percent larger than all runs before it together. If
-        ``triggered``, or after a run that is small enough was added, runs of levels 0 and 1 are added whatever their
-        size is. Return 0 if ``triggered`` is false and no run was added.
+        ``triggered``, or after a run that is small enough was added, runs of levels 0 and 1 are added without a test of
+        their size. Return 0 if ``triggered`` is false and no run was added.
         """
         size = sum(run.size for run in runs[:count])
         for run in runs[count:]:

@@ -70,7 +70,7 @@ class Aggregation:
         return Aggregation(functions, options[_REMOVE], not_null)
 
     def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return the columns themselves."""
+        """Return ``columns`` without duplicates, because the engine needs no other column."""
         return tuple(dict.fromkeys(columns))
 
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
@@ -167,8 +167,8 @@ class Aggregation:
 class _Folding:
     """The groups of one call of ``fold``.
 
-    ``since``: all groups, each from its last -D row that removes the record on. ``dense``: the groups of ``since`` that
-    are aggregated.
+    ``since``: all groups; a group begins with its last -D row that removes the record, if it has such a row. ``dense``:
+    the groups of ``since`` that are aggregated.
     """
 
     whole: Groups

@@ -1,7 +1,7 @@
 """Merge engine: the interface of the rules that combine several rows of one key into one row (format 9).
 
 The single-record rule applies to all engines (format 9.1): if a key has only one row in a merge, the result is this row
-unchanged, whatever its kind is. The rules of an engine apply only to keys with two or more rows. Compactions with
+unchanged, whatever the row kind is. The rules of an engine apply only to keys with two or more rows. Compactions with
 lookups use engines without the single-record rule (format 10.6).
 """
 

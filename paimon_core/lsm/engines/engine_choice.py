@@ -18,7 +18,7 @@ from paimon_core.types import NESTED_ROOTS
 def merge_engine(schema: TableSchema, options: TableOptions, *, merges_single_rows: bool = False) -> MergeEngine:
     """Return the merge engine of a table with a primary key (option ``merge-engine``).
 
-    ``merges_single_rows``: the engine's rules apply also to a key with a single row, as in compactions with lookups
+    ``merges_single_rows``: the engine's rules also apply to a key with a single row, as in compactions with lookups
     (format 10.6). For deduplicate and first-row this makes no difference.
 
     Raises InvalidRequest naming the option and the column for options that do not fit the schema or each other,

@@ -49,7 +49,7 @@ class FirstRow:
         return FirstRow(options["ignore-delete"])
 
     def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return the columns themselves."""
+        """Return ``columns`` without duplicates, because the engine needs no other column."""
         return tuple(dict.fromkeys(columns))
 
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:

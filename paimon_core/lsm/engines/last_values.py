@@ -15,7 +15,7 @@ def last_values(state: KeyState, many: Flags, column: pa.ChunkedArray, groups: G
     """Return the last non-null value of each group, among the ``value_rows`` of ``state``.
 
     ``many`` marks the groups with several rows, which ``state`` describes. A group with a single row gets the value of
-    this row, whatever the kind of the row is.
+    this row; the kind of the row does not matter.
     """
     valid = valid_rows(column)
     if state.retracts is None:
@@ -35,7 +35,7 @@ def result_kinds(state: KeyState, many: Flags, column: pa.ChunkedArray, groups: 
 def last_add_numbers(state: KeyState, many: Flags, column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
     """Return the sequence number of each key if deletes are ignored.
 
-    It is the number of the last add, or 0 for a key with several deletes and no add.
+    It is the number of the last added row, or 0 for a key with several deletes and no added row.
     """
     rows = groups.last.copy()
     rows[many] = last_where(None if state.retracts is None else ~state.retracts, state.whole)

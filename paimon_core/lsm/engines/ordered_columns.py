@@ -48,7 +48,7 @@ class OrderedColumns:
     arrived: Arrivals
 
     def ordering(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Return an ordering column of the group: the value in the last newer row (of any kind) of each key."""
+        """Return, for each key, the value of an ordering column of the group in the last newer row (of any kind)."""
         return take_or_null(column, self._newest)
 
     def protected(self, column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -99,7 +99,7 @@ class PartialUpdate:
         return folded
 
     def check_retract(self, kinds: Collection[int]) -> None:
-        """Check that an option defines what retracts do, and that the columns of sequence groups allow retracts.
+        """Check that an option defines the effect of retracts, and that the columns of sequence groups allow retracts.
 
         Raises InvalidRequest when a function cannot retract or a NOT NULL column could become null.
         """

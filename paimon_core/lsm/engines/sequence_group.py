@@ -25,7 +25,9 @@ _WORD_BITS = 62
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """For each row of a table, one boolean each: whether it counts for a sequence group, and whether it is newer."""
+    """Two booleans for each row of a table: whether the row counts for a sequence group, and whether the row is
+    newer.
+    """
 
     counts: Flags
     newer: Flags
@@ -76,7 +78,8 @@ def _below_maximum(codes: Codes, segments: Groups) -> Flags:
 def _below_running_maximum(codes: Codes, segments: Groups) -> Flags:
     """Return true for each code that is smaller than the running maximum of its segment; codes are ordered by segment.
 
-    Each code is put into one word after its segment number, so that one running maximum covers all segments.
+    Each code and the number of its segment are combined into one integer, with the segment number in the upper bits, so
+    that one running maximum covers all segments.
     """
     small: npt.NDArray[Any] = np.zeros(0, np.int64)
     if codes.dtype.kind in "iub":

@@ -3,7 +3,7 @@
 Core functions:
 
 - ``create_branch``: creates a branch
-- ``delete_branch``: deletes a branch; ``plan_branch_deletion`` shows what would be removed
+- ``delete_branch``: deletes a branch; ``plan_branch_deletion`` shows which files would be removed
 - ``fast_forward``: adds the snapshots of a branch to another branch
 - ``rename_branch``: renames a branch
 """

@@ -94,7 +94,7 @@ def _source_branch(context: TableContext, name: str) -> TableContext:
 
 
 def _missing_on_target(context: TableContext, branch: TableContext) -> FastForward:
-    """Return the latest snapshot of the current branch, and what ``branch`` has in addition: schemas, snapshots, tags.
+    """Return the latest snapshot of the current branch, and the schemas, snapshots and tags that only ``branch`` has.
 
     Raises CommitConflict when the branches have diverged, so that a fast-forward would lose commits, schemas or tags of
     the current branch, and when snapshots of ``branch`` that expired would leave a gap.

@@ -34,7 +34,7 @@ def create_branch(context: TableContext, name: str, tag: str | None = None) -> T
 
     Without ``tag``, the branch has the schemas of the current branch and no rows. With ``tag``, the branch has the rows
     of the tag, whose snapshot may have expired. Raises AlreadyExists; InvalidRequest for a name that is not allowed;
-    TagNotFound, also when the tag is deleted while the branch is created.
+    TagNotFound, for example when the tag is deleted while the branch is created.
     """
     check_branch_name(context, name)
     source = None if tag is None else context.tags.read(tag)
@@ -72,7 +72,7 @@ def plan_branch_deletion(context: TableContext, name: str) -> Plan:
 
 
 def apply_branch_deletion(context: TableContext, plan: Plan) -> str:
-    """Delete the planned branch and return its name; raises PlanOutdated, also when the branch has new files."""
+    """Delete the planned branch and return its name; raises PlanOutdated, for example when the branch has new files."""
     plan.check(context, OPERATION)
     name = plan.argument("branch", str)
     known = {f.path for f in plan.files}

@@ -2,8 +2,8 @@
 
 The mark of the old branch records the new name before anything is copied, and the old branch stays readable until the
 copy is complete. After a crash at least one of the two branches exists, and the same call completes the rename. Stop
-the writers of the branch first: commits that are made during the copy are copied too, but a commit during the deletion
-of the old branch is lost, as with the deletion of a table.
+the writers of the branch first: commits during the copy are copied as well, but a commit during the deletion of the old
+branch is lost, as with the deletion of a table.
 """
 
 from __future__ import annotations

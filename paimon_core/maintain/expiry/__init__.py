@@ -9,7 +9,7 @@ Core types and functions:
 - ``Retention``: the number and the age of the snapshots that are kept
 - ``Bound``: a snapshot id from which on nothing may expire, and the reason
 - ``ExpiryRun``: the snapshots or changelogs that one expiry deletes, and the files that only they use
-- ``ExpireReport``: what an expiry of snapshots deleted
+- ``ExpireReport``: the snapshots and files that an expiry deleted
 - ``expire``: expires snapshots
 - ``expire_changelogs``: expires lasting changelogs
 """

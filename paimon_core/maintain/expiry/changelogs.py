@@ -1,6 +1,6 @@
 """Changelog expiry: deletes lasting changelogs, which outlive their snapshots, by their own options (format 16.2).
 
-The order is the same as in snapshot expiry: compute what to delete, delete the changelog files (lowest id first),
+The order is the same as in snapshot expiry: compute the files to delete, delete the changelog files (lowest id first),
 write the hint EARLIEST, delete the files that only these changelogs used. A reader of a deleted changelog gets the
 error that the changelog has expired.
 """
@@ -35,7 +35,7 @@ OPERATION = "expire-changelogs"
 
 @dataclass(frozen=True)
 class ChangelogReport:
-    """What an expiry of changelogs did, or would do."""
+    """The result of an expiry of changelogs, or of its plan."""
 
     table: str
     expired: tuple[int, ...] = ()
@@ -80,7 +80,7 @@ def expire_changelogs(context: TableContext, retention: Retention) -> ChangelogR
 def preview_changelog_expiry(
     context: TableContext, retention: Retention, expiring: Collection[int], removed: Collection[str]
 ) -> ChangelogReport:
-    """Return what ``expire_changelogs`` would do after an expiry of the snapshots ``expiring``.
+    """Return the result that ``expire_changelogs`` would have after an expiry of the snapshots ``expiring``.
 
     The expiry has removed the files ``removed``. The expired snapshots are treated as lasting changelogs. Changes
     nothing; raises the same errors as ``expire_changelogs``.
@@ -99,7 +99,7 @@ def preview_changelog_expiry(
 
 
 def plan_changelog_expiry(context: TableContext, retention: Retention) -> Plan:
-    """Return a plan of what ``expire_changelogs`` would do; raises the same errors."""
+    """Return a plan of the deletions of ``expire_changelogs``; raises the same errors."""
     state = TableState.of(context)
     chosen, expiry = _compute(context, retention)
     plan = Plan(OPERATION, context.name, context.branch, state, protected=chosen.protected)
@@ -135,7 +135,9 @@ def apply_changelog_expiry(context: TableContext, plan: Plan) -> ChangelogReport
 def _compute(
     context: TableContext, retention: Retention, expiring: Mapping[int, Snapshot] | None = None
 ) -> tuple[ExpirySelection, ExpiryRun | None]:
-    """Compute what to delete; ``expiring``: snapshots, by id, that are treated as expired and as lasting changelogs."""
+    """Compute which changelogs and files to delete; ``expiring``: snapshots, by id, that are treated as expired and as
+    lasting changelogs.
+    """
     retention.check()
     refuse_unread_options(context)
 

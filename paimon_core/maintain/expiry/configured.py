@@ -44,7 +44,7 @@ def expire_retained(
 ) -> ExpireReport:
     """Expire snapshots, then lasting changelogs; raises the errors of ``expire`` and ``expire_changelogs``.
 
-    With ``dry_run``, nothing changes and the report says what would be expired and removed.
+    With ``dry_run``, nothing changes, and the report says which snapshots would be expired and which files removed.
     """
     report = expire(context, snapshots, decoupled=changelogs is not None, dry_run=dry_run)
     if changelogs is None:

@@ -1,4 +1,4 @@
-"""ExpiryRun: what one expiry of snapshots or of lasting changelogs will delete, and the deletion of the files."""
+"""ExpiryRun: the files that one expiry of snapshots or of lasting changelogs will delete, and their deletion."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ OPERATION = "expire-partitions"
 
 @dataclass(frozen=True)
 class PartitionReport:
-    """What an expiry of partitions did."""
+    """The result of an expiry of partitions."""
 
     table: str
     dropped: tuple[str, ...] = ()

@@ -1,4 +1,5 @@
-"""Retention: selects the snapshots that may expire, by number and age, and finds what protects the next snapshot.
+"""Retention: selects the snapshots that may expire, by number and age, and finds the reason why the next snapshot is
+protected.
 
 See format 16.1.
 """
@@ -14,7 +15,9 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 
 _OBEYED = ("snapshot.", "changelog.", "consumer.", "partition.expiration")
-"""Prefixes of the options that expiry reads: an unsupported value of one of them must not be ignored."""
+"""Prefixes of the options that expiry reads: an option with such a prefix and an unsupported value must not be
+ignored.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,9 @@ _PUBLIC = {
     "keep_max": "keep_max (option *.num-retained.max)",
     "limit": "limit (option snapshot.expire.limit)",
 }
-"""By field of Retention: its name in error texts, which is the public argument and the table option."""
+"""For each field of Retention, its two names in error texts: the name of the public argument and the name of the table
+option.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,7 @@ class Bound:
 class ExpirySelection:
     """The snapshots to expire, and the first snapshot to keep.
 
-    ``protected`` states what protects the first snapshot to keep, if it is old enough to expire.
+    ``protected`` states why the first snapshot to keep is protected, if it is old enough to expire.
     """
 
     expired: tuple[Snapshot, ...] = ()

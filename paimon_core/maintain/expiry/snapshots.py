@@ -2,8 +2,8 @@
 
 The order of the steps:
 
-1. Compute what to delete. A file that cannot be read stops the run before anything is deleted.
-2. Where changelogs outlive snapshots, create the changelog file of each expired snapshot.
+1. Compute which snapshots and files to delete. A file that cannot be read stops the run before anything is deleted.
+2. If changelogs outlive snapshots, create the changelog file of each expired snapshot.
 3. Delete the snapshot files, lowest id first, and write the hint EARLIEST.
 4. Delete the data files, manifests and manifest lists.
 
@@ -62,7 +62,7 @@ OPERATION = "expire-snapshots"
 
 @dataclass(frozen=True)
 class ExpireReport:
-    """What an expiry did, or with ``dry_run`` would do."""
+    """The result of an expiry, or with ``dry_run`` of its plan."""
 
     table: str
     expired: tuple[int, ...] = ()
@@ -75,7 +75,9 @@ class ExpireReport:
     """The number of data files that were kept because a tag uses them."""
     dry_run: bool = False
     protected: tuple[Protected, ...] = ()
-    """What would have expired but was kept, with the tag, branch, consumer or limit that protects it."""
+    """The snapshots that are old enough to expire and were kept, with the tag, branch, consumer or limit that protects
+    them.
+    """
     changelogs: tuple[int, ...] = ()
     """The ids of the lasting changelogs that expired in this run (format 16.2)."""
 
@@ -112,7 +114,7 @@ def expire(
 def plan_snapshot_expiry(
     context: TableContext, retention: Retention, *, protected: Iterable[int] = (), decoupled: bool = False
 ) -> Plan:
-    """Return a plan of what ``expire`` would do; raises the same errors."""
+    """Return a plan of the deletions of ``expire``; raises the same errors."""
     state = TableState.of(context)
     chosen, expiry = _compute(context, retention, tuple(protected), decoupled)
     plan = Plan(OPERATION, context.name, context.branch, state, protected=chosen.protected)
@@ -164,7 +166,9 @@ def apply_snapshot_expiry(context: TableContext, plan: Plan, *, executor: WorkEx
 def _compute(
     context: TableContext, retention: Retention, protected: tuple[int, ...], decoupled: bool
 ) -> tuple[ExpirySelection, ExpiryRun | None]:
-    """Compute what to delete; retries when a concurrent expiry deletes snapshots during the call."""
+    """Compute which snapshots and files to delete; retries when a concurrent expiry deletes snapshots during the
+    call.
+    """
     retention.check()
     refuse_unread_options(context)
 

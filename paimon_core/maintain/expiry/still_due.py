@@ -1,4 +1,4 @@
-"""Checks of an expiry plan: applying the plan deletes only what is still removable at that time.
+"""Checks of an expiry plan: applying the plan deletes only objects that are still removable at that time.
 
 Plans are untrusted input. The checks apply to plans for snapshots and for lasting changelogs.
 """
@@ -21,7 +21,7 @@ def recheck_selection(
 ) -> ExpirySelection:
     """Read the snapshots or changelogs that the plan expires again, and return them as a selection.
 
-    ``kind`` is "snapshots" or "changelogs", which is also the name of the plan's argument with the ids. Raises
+    ``kind`` is "snapshots" or "changelogs"; the argument of the plan that contains the ids has the same name. Raises
     PlanOutdated unless the plan contains exactly the ids below the first id that it keeps, InvalidRequest for an
     argument of a wrong type, SnapshotNotFound.
     """

@@ -26,7 +26,7 @@ RECORD_VERSION = 1
 
 @dataclass(frozen=True)
 class Quarantine:
-    """The files that one plan removed from their old paths."""
+    """The files that one plan moved to quarantine."""
 
     id: str
     """The id of the plan."""

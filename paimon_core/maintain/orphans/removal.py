@@ -53,7 +53,7 @@ class OrphanReport:
     size_bytes: int = 0
     """The bytes of the removed files."""
     quarantine: str | None = None
-    """The id of the quarantine, for ``undo``; None when nothing was moved there."""
+    """The id of the quarantine, for ``undo``; None when no file was moved to a quarantine."""
 
 
 def plan_orphan_removal(

@@ -1,8 +1,8 @@
-"""Plans: values that describe what a destructive operation will do, and the table state that they are valid for.
+"""Plans: values that describe the effect of a destructive operation, and the table state for which they are valid.
 
 Core types:
 
-- ``Plan``: the files that an operation will delete, and what is kept because something protects it
+- ``Plan``: the files that an operation will delete, and the objects that are kept because something protects them
 - ``PlannedFile``: a file that an operation will delete or move
 - ``TableState``: the snapshots, tags and branches of a table when the plan was created
 """

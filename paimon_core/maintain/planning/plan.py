@@ -1,8 +1,9 @@
-"""Plan: describes what a destructive operation would do, as a value to review, to send elsewhere and to apply.
+"""Plan: describes what a destructive operation would do, as a value that can be reviewed, sent to another process and
+applied.
 
-A plan lists each file to delete with its size, and what is kept only because something protects it. Before a plan is
-applied, the current state of the table is compared with the state for which the plan was created (``TableState``). When
-the state has changed, the plan is not applied.
+A plan lists each file to delete with its size, and the objects that are kept only because something protects them.
+Before a plan is applied, the current state of the table is compared with the state for which the plan was created
+(``TableState``). When the state has changed, the plan is not applied.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class PlannedFile:
 class Protected:
     """Something that would be removed, but is kept.
 
-    ``what`` names the kept object ("snapshot 12"); ``by`` names what protects this object ("tag nightly", "consumer
+    ``what`` names the kept object ("snapshot 12"); ``by`` names the object that protects it ("tag nightly", "consumer
     x").
     """
 
@@ -50,7 +51,9 @@ class Plan:
     branch: str
     state: TableState
     subjects: tuple[str, ...] = ()
-    """What is deleted, as text, in the order of deletion: ``snapshot 3``, ``tag x``, ``partition dt=2024-01-01``."""
+    """The objects that are deleted, as texts, in the order of deletion: ``snapshot 3``, ``tag x``, ``partition
+    dt=2024-01-01``.
+    """
     files: tuple[PlannedFile, ...] = ()
     protected: tuple[Protected, ...] = ()
     arguments: Mapping[str, Any] = field(default_factory=dict)

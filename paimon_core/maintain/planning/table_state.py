@@ -59,7 +59,7 @@ class TableState:
     def check(self, context: TableContext, *, expiry_harms: bool = True) -> None:
         """Raise PlanOutdated, which names the change, when anything other than new commits changed the table.
 
-        With ``expiry_harms`` False, expired snapshots, expired changelogs and changed consumers are accepted too.
+        With ``expiry_harms`` False, expired snapshots, expired changelogs and changed consumers are accepted as well.
         """
         now, then = dict(TableState.of(context).branches), dict(self.branches)
         if now.keys() != then.keys():

@@ -36,7 +36,7 @@ def seen_now(context: TableContext) -> Seen:
 def keep_tags(removable: RemovableFiles) -> tuple[list[Protected], int]:
     """Take the files that tags of the current branch use out of ``removable``.
 
-    Return, for each tag that uses removable files, what the tag protects, and the number of data files taken out.
+    Return, for each tag that uses removable files, what the tag protects, and how many data files are therefore kept.
     Raises CorruptTable when a file of a tag's snapshot cannot be read.
     """
     kept = [(root, removable.keep([root.snapshot])) for root in _tags_of(removable.context)]
@@ -46,8 +46,8 @@ def keep_tags(removable: RemovableFiles) -> tuple[list[Protected], int]:
 def keep_branches(removable: RemovableFiles) -> list[Protected]:
     """Take the files that other branches, with their tags and changelogs, use out of ``removable``.
 
-    Return, for each branch that uses removable files, what the branch protects. Raises CorruptTable when a branch
-    cannot be read completely, SnapshotNotFound when a root of a branch is deleted or restored during the call.
+    Return, for each branch that uses removable files, which files the branch protects. Raises CorruptTable when a
+    branch cannot be read completely, SnapshotNotFound when a root of a branch is deleted or restored during the call.
     """
     own, protected = removable.context.branch, []
     for context in contexts_of_branches(removable.context) if removable.context.branches.names() else ():

@@ -1,10 +1,10 @@
 """RemovableFiles: the files that become unused when snapshots, tags or changelogs are deleted.
 
-Every expiry and the deletion of tags use the same rule: collect candidates from what is deleted, then remove from the
-candidates every file that is still used. While candidates are collected, missing or unreadable metadata files are
-ignored, because an earlier, interrupted run may have deleted them. While used files are read, a missing or unreadable
-file is an error, which stops the run. Data files are compared by name, which is unique in a table; a file that was
-moved to another level keeps its name.
+Every expiry and the deletion of tags use the same rule: first collect the files of the deleted snapshots, tags or
+changelogs as candidates, then remove from the candidates every file that is still used. While candidates are collected,
+missing or unreadable metadata files are ignored, because an earlier, interrupted run may have deleted them. While used
+files are read, a missing or unreadable file is an error, which stops the run. Data files are compared by name, which is
+unique in a table; a file that was moved to another level keeps its name.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Sizes = dict[str, int]
 
 @dataclass(frozen=True)
 class Removal:
-    """Files that were or would be deleted: their paths, their numbers and the sum of their recorded sizes.
+    """Files that were deleted or would be deleted: their paths, their numbers and the sum of their recorded sizes.
 
     The data files, with their extra files, come first; the metadata files follow.
     """
@@ -61,12 +61,12 @@ class RemovableFiles:
 
     context: TableContext
     data: dict[str, Sizes] = field(default_factory=dict)
-    """By name of a data file: the sizes of the file and of its extra files, by path."""
+    """For each name of a data file: the sizes of the file and of its extra files, by path."""
     metadata: Sizes = field(default_factory=dict)
     partitions: set[bytes] = field(default_factory=set)
     """The partitions of the data files."""
     _read: dict[str, list[tuple[FileKind, Any]]] = field(default_factory=dict)
-    """By name of a manifest: its entries for data files that are candidates (kind, identity and name)."""
+    """For each name of a manifest: its entries for data files that are candidates (kind, identity and name)."""
     _last: tuple[str, list[ManifestFile]] | None = None
 
     # -- collect candidates

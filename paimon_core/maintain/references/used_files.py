@@ -26,7 +26,7 @@ from paimon_core.metadata.manifests.index_names import index_file_names
 from paimon_core.metadata.stores.snapshot_store import EARLIEST, LATEST
 
 SCANS = 4
-"""Maximum number of scans; if a snapshot expires during the last scan too, PlanOutdated is raised."""
+"""Maximum number of scans; if a snapshot also expires during the last scan, PlanOutdated is raised."""
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Reached:
     read: set[str] = field(default_factory=set)
     """The manifest lists and index manifests that were read."""
     manifests: dict[str, bool] = field(default_factory=dict)
-    """By name, whether the manifest must exist."""
+    """For each manifest name, whether the manifest must exist."""
 
 
 def used_names(context: TableContext, roots: Iterable[Root], among: Collection[str] | None = None) -> set[str]:
@@ -159,7 +159,9 @@ def _read_into(
 
 
 def _all_there(context: TableContext, roots: list[Root]) -> bool:
-    """Whether all of the roots still exist: then a missing file that they reference is damage, not an expiry."""
+    """Whether all of the roots still exist: if they do, a missing file that they reference is damage and not the effect
+    of an expiry.
+    """
     try:
         now = {str(root): root.snapshot for root in all_roots(context)}
     except SnapshotNotFound:

@@ -1,4 +1,4 @@
-"""Damage: the metadata files of one branch that cannot be read, what is lost, and what a repair cannot do.
+"""Damage: the metadata files of one branch that cannot be read, the loss, and the damage that a repair cannot correct.
 
 A snapshot can be read when its file, its schema, and all its manifest lists, manifests and index manifests can be read.
 Only ``CorruptTable`` means damage: the search raises other errors, for example when the store fails or a feature is
@@ -26,7 +26,7 @@ class Broken:
     path: str
     size: int
     what: str
-    """The kind of the file, why it cannot be read, and what is lost with it: ``snapshot 3 (…); lost: …``."""
+    """The kind of the file, why it cannot be read, and the loss: ``snapshot 3 (…); lost: …``."""
 
 
 @dataclass
@@ -38,8 +38,8 @@ class Damage:
     older: list[Broken] = field(default_factory=list)
     """Snapshots below ``target`` that a repair must also move, newest first.
 
-    The first of these snapshots is the newest one that is unreadable or whose next id is missing; all older snapshots
-    follow.
+    The first of these snapshots is the newest snapshot that is unreadable or whose next id is missing; all older
+    snapshots follow.
     """
     others: list[Broken] = field(default_factory=list)
     """Unreadable tags, changelogs, consumers and schemas."""
@@ -48,9 +48,11 @@ class Damage:
     entries: Sequence[ManifestEntry] = ()
     """The live files of ``target``."""
     tag: Tag | None = None
-    """The newest tag that can be read, if it is newer than ``target``: the repair makes its snapshot the latest."""
+    """The newest tag that can be read, if it is newer than ``target``: the repair makes the snapshot of this tag the
+    latest.
+    """
     advice: list[str] = field(default_factory=list)
-    """Sentences for a person: the damage that a repair does not correct, and what to do after the repair."""
+    """Sentences for the user: the damage that a repair does not correct, and what to do after the repair."""
 
     @property
     def broken(self) -> list[Broken]:
@@ -84,7 +86,7 @@ def find_damage(context: TableContext) -> Damage:
 
 
 def live_entries(context: TableContext, snapshot: Snapshot) -> list[ManifestEntry]:
-    """Return the live files of a snapshot after reading all metadata that a read of it needs.
+    """Return the live files of a snapshot, after reading all metadata that a read of the snapshot needs.
 
     Raises CorruptTable when one of the files cannot be read, or an index file is missing or has another size: without
     a deletion vector, deleted rows would be visible.
@@ -166,7 +168,7 @@ def _readable(context: TableContext, snapshot_id: int) -> tuple[Snapshot | None,
 
 
 def _problem(context: TableContext, error: CorruptTable) -> str:
-    """Return what is wrong, with paths relative to the table."""
+    """Return a description of the damage, with paths relative to the table."""
     return str(error.facts.get("problem", error.message)).replace(f"{context.paths.root}/", "")
 
 

@@ -1,8 +1,8 @@
 """Hint repair: corrects the hint files LATEST and EARLIEST of snapshots and changelogs in every branch (format 3.4).
 
-paimon_core does not rely on hints, but Java trusts EARLIEST when its snapshot exists, and LATEST when the snapshot
-after it does not exist. Snapshots may be created and deleted during the repair, so each hint is checked again after it
-was written. Files in these directories that are no snapshot, changelog or hint are reported.
+paimon_core does not rely on hints. Java trusts the hint EARLIEST when its snapshot exists, and the hint LATEST when the
+snapshot after it does not exist. Snapshots may be created and deleted during the repair, so each hint is checked again
+after it was written. Files in these directories that are no snapshot, changelog or hint are reported.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Missing files: removes the entries of data files that do not exist, so that the rest of the table can be read.
+"""Missing files: removes the entries of data files that do not exist, so that the remaining rows of the table can be
+read.
 
 The rows of the files are lost for good. So first restore files from quarantine, and make sure that the storage does not
 fail only temporarily. The entries are deleted by one OVERWRITE commit, as in Java (format 16.7); the property
-``paimon-core.lost`` of its snapshot records what was lost. Older snapshots still reference the files, and reading those
-snapshots still fails.
+``paimon-core.lost`` of its snapshot records the lost files and rows. Older snapshots still reference the files, and
+reading those snapshots still fails.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ class MissingReport:
     rows: int = 0
     """The number of rows that these files contained."""
     added_by_snapshots: tuple[int, ...] = ()
-    """The snapshots that had added these rows, as far as they are known."""
+    """The snapshots that had added these rows, unless they are unknown."""
     files_of_unknown_snapshots: int = 0
-    """The number of missing files whose rows came from snapshots that are not known."""
+    """The number of missing files whose rows came from unknown snapshots."""
 
 
 def plan_missing_removal(context: TableContext) -> Plan:

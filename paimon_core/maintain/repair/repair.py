@@ -1,4 +1,4 @@
-"""Repair: makes a damaged branch readable and writable again, as far as its metadata can be read (docs/repair.md).
+"""Repair: makes a damaged branch readable and writable again, if enough of its metadata can be read (docs/repair.md).
 
 Files that cannot be read are moved to a quarantine and never deleted: ``orphans undo`` can move the files back. The
 steps:
@@ -48,7 +48,7 @@ OPERATION = "repair"
 
 @dataclass(frozen=True)
 class RepairReport:
-    """What a repair did; paths are relative to the table's root."""
+    """The result of a repair; paths are relative to the root of the table."""
 
     table: str
     quarantine: str | None = None
@@ -60,16 +60,16 @@ class RepairReport:
     missing: MissingReport | None = None
     """The manifest entries that were removed because their data files are missing; None when no entry was removed."""
     advice: tuple[str, ...] = field(default=())
-    """Sentences that tell a person what is left to do."""
+    """Sentences that tell the user what is left to do."""
 
 
 def plan_repair(context: TableContext) -> Plan:
     """Search the branch for damage and plan its repair; changes nothing.
 
-    The subjects of the plan state which files are moved and what is lost with these files; ``arguments["advice"]``
-    states what a repair does not correct and what to write again. Raises CorruptTable when no snapshot and no tag can
-    be read, StorageError when the store fails, UnsupportedFeature for a newer format and for a catalog that owns the
-    history.
+    The subjects of the plan state which files are moved and which data is lost with these files;
+    ``arguments["advice"]`` states the damage that a repair does not correct and the rows to write again. Raises
+    CorruptTable when no snapshot and no tag can be read, StorageError when the store fails, UnsupportedFeature for a
+    newer format and for a catalog that owns the history.
     """
     context.snapshots.refuse_if_catalog_owns_history("repair it")
     damage = find_damage(context)
@@ -201,7 +201,7 @@ def _wrong_hints(context: TableContext, damage: Damage) -> list[str]:
 
 
 def _repaired_hints(context: TableContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Correct the hints; return the paths of the corrected hints, and sentences about what is left to do."""
+    """Correct the hints; return the paths of the corrected hints, and sentences about the remaining steps."""
     try:
         report = repair_hints(context)
     except CorruptTable as error:  # another branch cannot be opened
@@ -218,7 +218,7 @@ def _of_another_size(context: TableContext, damage: Damage) -> list[str]:
 
 
 def _then(damage: Damage, rows: int) -> list[str]:
-    """Return sentences that tell a person what to do after the repair."""
+    """Return sentences that tell the user what to do after the repair."""
     out = []
     if damage.newest:
         base = f"tag {damage.tag.name}" if damage.tag is not None else ""

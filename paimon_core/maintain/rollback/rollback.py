@@ -12,8 +12,8 @@ The table is complete at every moment. When a rollback and an expiry run at the 
 afterwards, no matter which operation ends last. An interrupted rollback is completed by repeating it; until then, for
 at most two days, the guard tag protects the target.
 
-A concurrent commit is deleted with the other newer snapshots. A writer whose base snapshot was deleted notices this
-and retries.
+A concurrent commit is deleted together with the other newer snapshots. A writer whose base snapshot was deleted notices
+this and retries.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def plan_rollback(context: TableContext, to: Snapshot) -> Plan:
 
 
 def apply_rollback(context: TableContext, plan: Plan) -> Snapshot:
-    """Roll back as planned; raises PlanOutdated when the table has changed, also by newer commits."""
+    """Roll back as planned; raises PlanOutdated when the table has changed, for example by newer commits."""
     plan.check(context, OPERATION)
     latest = context.snapshots.latest_id() or 0
     if latest != plan.argument("latest", int):

@@ -5,8 +5,8 @@
 
 Core types and functions:
 
-- ``TagReport``: what an expiry of tags deleted
+- ``TagReport``: the tags and files that an expiry of tags deleted
 - ``create_tag``: creates a tag
-- ``delete_tag``: deletes a tag; ``plan_tag_deletion`` shows what would be removed
+- ``delete_tag``: deletes a tag; ``plan_tag_deletion`` shows which files would be removed
 - ``create_due_tags``: creates the automatic tags that are due
 """

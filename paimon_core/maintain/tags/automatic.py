@@ -4,7 +4,7 @@ With tags by period, the snapshots after the last snapshot with an automatic tag
 snapshot whose time is after the end of the next period (plus the delay) gets the tag of the last period that ended
 before the snapshot. With option ``tag.automatic-completion``, the snapshot gets the tag of the period after the last
 automatic tag instead, so that no period is left out. Each snapshot gets at most one tag. The tags are the only state
-between calls, so any process can continue, also after a crash. The rules are the same as in Java, so that Java and this
+between calls, so any process can continue, even after a crash. The rules are the same as in Java, so that Java and this
 library create the same tags.
 """
 

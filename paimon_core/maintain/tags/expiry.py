@@ -35,8 +35,8 @@ class TagReport:
 def expire_tags(context: TableContext, now_millis: int, *, older_than_millis: int | None = None) -> list[str]:
     """Delete the tags whose retention is over and return their names.
 
-    Tags that were created before ``older_than_millis`` (epoch milliseconds) are deleted too, whatever their retention.
-    For a tag without a creation time, the modification time of its file is used.
+    Tags that were created before ``older_than_millis`` (epoch milliseconds) are deleted as well, even if their
+    retention has not ended. For a tag without a creation time, the modification time of its file is used.
     """
     deleted = []
     for tag in context.tags.list():

@@ -74,7 +74,7 @@ def rename_tag(context: TableContext, name: str, new_name: str) -> Tag:
     except AlreadyExists:
         if context.tags.read(new_name) != new or context.tags.renamed_from(new_name) != source:
             raise
-    if not is_unchanged(context, old):  # a deletion of the old tag may have deleted the files too
+    if not is_unchanged(context, old):  # a deletion of the old tag may also have deleted the files
         with contextlib.suppress(TagNotFound):
             context.tags.delete(new_name)
         raise TagNotFound(
@@ -86,7 +86,7 @@ def rename_tag(context: TableContext, name: str, new_name: str) -> Tag:
 
 
 def replace_tag(context: TableContext, name: str, snapshot: Snapshot, retained_millis: int | None = None) -> Tag:
-    """Let an existing tag reference another snapshot in one atomic step; return the new tag.
+    """Make an existing tag reference another snapshot in one atomic step; return the new tag.
 
     Files that only the old tag used are deleted. Raises TagNotFound, SnapshotNotFound when ``snapshot`` has expired.
     """

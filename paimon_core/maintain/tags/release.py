@@ -1,9 +1,9 @@
 """Tag release: deletes a tag, then the files that nothing else on any branch uses (format 15.1, 16.4).
 
 The snapshots that use a file have consecutive ids. So when a snapshot before or after the tag's snapshot uses a file,
-the nearest live snapshot on that side uses it too. On the table's own branch it is therefore enough to read the two
-nearest live snapshots and the latest snapshot. All roots of other branches are read, because a branch may start at any
-snapshot.
+the nearest live snapshot before or after the tag's snapshot also uses it. On the table's own branch it is therefore
+enough to read the two nearest live snapshots and the latest snapshot. All roots of other branches are read, because a
+branch may start at any snapshot.
 """
 
 from __future__ import annotations

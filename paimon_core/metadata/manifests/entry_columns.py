@@ -49,7 +49,9 @@ _SOURCES: dict[int | None, FileSource | None] = {None: None, **{source.value: so
 
 
 class Spans(NamedTuple):
-    """The positions of values in the data: the start and the length of each value; a length of -1 stands for null."""
+    """The positions of values in the data: the start and the length of each value; a length of -1 means that the value
+    is null.
+    """
 
     starts: Offsets
     lengths: Offsets
@@ -91,7 +93,7 @@ class EntryColumns:
     def take(self, at: Indices | slice) -> EntryColumns:
         """Return the entries at the given positions.
 
-        The data is shared with the result; for a slice, the columns too.
+        The result shares the data with the argument; for a slice, it shares the columns too.
         """
         return replace(
             self,
@@ -103,7 +105,7 @@ class EntryColumns:
 
     @staticmethod
     def concat(of: Sequence[Entries]) -> EntryColumns:
-        """Return all entries of the parts, in order; the data is copied if more than one part has entries."""
+        """Return all entries of the parts, in order; the data is copied if several parts have entries."""
         parts: list[EntryColumns] = []
         for are_columns, some in groupby((part for part in of if len(part)), lambda p: isinstance(p, EntryColumns)):
             if are_columns:

@@ -44,7 +44,9 @@ FEW_BYTES = 6 << 10
 """If all manifests together have at most this many bytes (about 80 entries), it is faster to decode their records one
 by one; ``HEADER_BYTES`` of each manifest are not counted."""
 HEADER_BYTES = 2300
-"""The approximate bytes of the schema in a manifest; the rest of its size depends on the number of entries."""
+"""The approximate bytes of the schema in a manifest; the number of the remaining bytes depends on the number of
+entries.
+"""
 
 _FIELDS = {
     "_KIND": ("kind", "long"),

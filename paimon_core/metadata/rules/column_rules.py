@@ -50,7 +50,9 @@ def _check_name(path: tuple[str, ...], name: str) -> None:
 
 
 def _fields(member: DataField | Child, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], DataField | Child]]:
-    """Yield a column and all fields of the ROWs in its type, each with the names from the column to it."""
+    """Yield a column and all fields of the ROWs in its type, each with the list of names that leads from the column to
+    the field.
+    """
     path = (*above, member.name)
     yield path, member
     for child in member.type.listed:

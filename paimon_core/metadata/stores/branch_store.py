@@ -79,7 +79,7 @@ class BranchStore:
         return value
 
     def is_hidden(self, name: str) -> bool:
-        """Whether a branch is being created or deleted, and therefore does not exist for readers and writers."""
+        """Whether a branch is being created or deleted; if so, it does not exist for readers and writers."""
         mark = self.mark(name)
         return mark is not None and mark[DOING] != RENAME
 

@@ -31,7 +31,7 @@ class ChangelogStore:
     def read(self, snapshot_id: int) -> Snapshot:
         """Return one lasting changelog.
 
-        Raises SnapshotNotFound when it does not exist, CorruptTable for a damaged file.
+        Raises SnapshotNotFound when the changelog does not exist, CorruptTable for a damaged file.
         """
         path = self.paths.changelog(snapshot_id)
         try:

@@ -41,7 +41,8 @@ class ConsumerStore:
     def list(self) -> list[Consumer]:
         """Return all consumers, sorted by name.
 
-        Raises CorruptTable for a damaged file, because it does not show which snapshots the reader has not read.
+        Raises CorruptTable for a damaged file, because such a file does not show which snapshots the reader has not
+        read.
         """
         return [c for c in map(self._of, self.files()) if c is not None]
 

@@ -1,7 +1,7 @@
 """ManifestCache: the entries of recently read manifests, and results that were computed from them. Thread-safe.
 
 Manifests never change, so no cached value becomes invalid. The tables of a catalog share one cache. With a
-``LocalCache``, the manifest files are also stored on the local disk, for later processes too.
+``LocalCache``, the manifest files are also stored on the local disk, where later processes find them.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class ManifestCache:
         return found
 
     def reads_part(self, path: str) -> bool:
-        """Count a read of a manifest, and return whether to read only a part of it.
+        """Count a read of a manifest; return whether only a part of the manifest should be read.
 
         True when the manifest is not cached and was read in part fewer than ``PARTIAL_READS`` times.
         """

@@ -25,7 +25,7 @@ _NAME = re.compile(r"schema-(0|[1-9]\d{0,18})")
 
 
 class SchemaPublisher(Protocol):
-    """Creates schemas for a catalog that stores data about schemas besides the schema files.
+    """Creates schemas for a catalog that stores data about schemas in addition to the schema files.
 
     A publisher can be pickled.
     """
@@ -82,7 +82,7 @@ class SchemaStore:
         return self._read[schema_id]
 
     def holds(self, schema: TableSchema) -> bool:
-        """Whether the file of this schema still has the same content; always reads the file, never a cached copy.
+        """Whether the file of this schema still has the same content; the file is always read, never a cached copy.
 
         Raises CorruptTable for a damaged file.
         """

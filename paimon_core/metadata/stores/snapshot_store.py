@@ -132,7 +132,9 @@ class SnapshotStore:
             return False
 
     def read(self, snapshot_id: int) -> Snapshot:
-        """Return one snapshot; raises SnapshotNotFound when it does not exist, CorruptTable for a damaged file."""
+        """Return one snapshot; raises SnapshotNotFound when the snapshot does not exist, CorruptTable for a damaged
+        file.
+        """
         path = self.paths.snapshot(snapshot_id)
         try:
             data = self.storage.read(path)

@@ -48,7 +48,7 @@ class Periods:
         formatter = options["tag.period-formatter"]
         if period == "daily":
             return Periods(_LENGTHS[period], _DAYS[formatter], days_only=True)
-        # Names for periods of two hours always have the same form, whatever the formatter is (format 15.1).
+        # Names for periods of two hours always have the same form; the formatter does not change it (format 15.1).
         return Periods(_LENGTHS[period], _HOURS["with_dashes" if period == "two-hours" else formatter])
 
     def ended(self, local_millis: int) -> int:

@@ -1,4 +1,6 @@
-"""Calendar: day numbers in the proleptic Gregorian calendar of Java, also for years outside Python's 1 to 9999."""
+"""Calendar: day numbers in the proleptic Gregorian calendar of Java; the years may be outside of Python's years 1 to
+9999.
+"""
 
 from __future__ import annotations
 

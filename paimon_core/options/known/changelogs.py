@@ -10,7 +10,7 @@ OPTIONS: tuple[Option, ...] = (
         "changelog-producer",
         ENUM,
         "none",
-        "what writes changelog files: the input rows, a lookup in compactions, or full compactions",
+        "source of the changelog files: the input rows, a lookup in compactions, or full compactions",
         values=("none", "input", "full-compaction", "lookup"),
     ),
     obeyed("changelog-producer.row-deduplicate", BOOLEAN, "false", "write no changelog for rows that did not change"),

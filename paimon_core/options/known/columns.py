@@ -1,4 +1,4 @@
-"""Options of single columns and of sequence groups: ``fields.<column>.<what>`` (format 9.4, 9.5)."""
+"""Options of single columns and of sequence groups: ``fields.<column>.<option>`` (format 9.4, 9.5)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OPTIONS: tuple[Option, ...] = (
         DEFAULT_FUNCTION,
         TEXT,
         "",
-        "aggregate function of the columns without one of their own",
+        "aggregate function of the columns that have no function of their own",
         values=AGGREGATE_FUNCTIONS,
         stops=Stops.READS,
         shared=True,
@@ -98,7 +98,7 @@ OPTIONS: tuple[Option, ...] = (
         "fields.*.nested-key-null-strategy",
         TEXT,
         "merge",
-        "what nested_update does with rows whose key has null in it",
+        "action of nested_update for rows whose key contains a null",
         one_of("merge", "ignore", "error"),
         stops=Stops.READS,
         shared=True,

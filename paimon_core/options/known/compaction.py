@@ -69,7 +69,7 @@ OPTIONS: tuple[Option, ...] = (
         "",
         "a bucket is compacted fully when its size outside of the last level exceeds this size",
     ),
-    obeyed("compaction.force-up-level-0", BOOLEAN, "false", "compact level 0 even when no other rule asks for it"),
+    obeyed("compaction.force-up-level-0", BOOLEAN, "false", "compact level 0 even when no other rule requires it"),
     obeyed(
         "compaction.min.file-num",
         INTEGER,
@@ -104,7 +104,7 @@ OPTIONS: tuple[Option, ...] = (
         "lookup-wait",
         BOOLEAN,
         "true",
-        "commits wait for lookup compaction, also when this is false",
+        "commits always wait for lookup compaction; false has no effect",
         older=("changelog-producer.lookup-wait",),
     ),
     obeyed(
@@ -121,12 +121,12 @@ OPTIONS: tuple[Option, ...] = (
         "commits before gentle compacts level 0; default: 2 * trigger",
         whole(1),
     ),
-    obeyed("commit.force-compact", BOOLEAN, "false", "commits wait for compaction, also when this is false"),
+    obeyed("commit.force-compact", BOOLEAN, "false", "commits always wait for compaction; false has no effect"),
     obeyed(
         "compaction.file-num-limit",
         INTEGER,
         "100000",
-        "maximum number of small files that one compaction of an append table without buckets looks at",
+        "maximum number of small files that one compaction of an append table without buckets examines",
         whole(1),
     ),
     obeyed(
@@ -158,7 +158,7 @@ OPTIONS: tuple[Option, ...] = (
         "clustering.strategy",
         TEXT,
         "auto",
-        "order of the rows: order, zorder, hilbert, or auto (by the number of columns: 1, up to 4, more)",
+        "order of the rows: order, zorder, hilbert, or auto (order for 1 column, zorder for up to 4, hilbert for more)",
         one_of("auto", "order", "zorder", "hilbert"),
         older=("sink.clustering.strategy",),
     ),

@@ -26,17 +26,19 @@ OPTIONS: tuple[Option, ...] = (
         "changelog.num-retained.min",
         INTEGER,
         "",
-        "minimum number of changelogs to keep; default: as snapshots",
+        "minimum number of changelogs to keep; default: the number for snapshots",
         whole(1),
     ),
     obeyed(
         "changelog.num-retained.max",
         INTEGER,
         "",
-        "maximum number of changelogs to keep; default: as snapshots",
+        "maximum number of changelogs to keep; default: the number for snapshots",
         whole(1),
     ),
-    obeyed("changelog.time-retained", DURATION, "", "age at which changelogs may expire; default: as snapshots"),
+    obeyed(
+        "changelog.time-retained", DURATION, "", "age at which changelogs may expire; default: the age for snapshots"
+    ),
     obeyed(
         "consumer.expiration-time",
         DURATION,
@@ -50,7 +52,7 @@ OPTIONS: tuple[Option, ...] = (
         "partition.expiration-strategy",
         TEXT,
         "values-time",
-        "what determines the age of a partition: its values, or the creation time of its newest file",
+        "source of the age of a partition: its values, or the creation time of its newest file",
         values=("values-time", "update-time"),
     ),
     obeyed(

@@ -104,11 +104,19 @@ OPTIONS: tuple[Option, ...] = (
     ),
     obeyed("changelog-file.format", TEXT, "", "format of changelog files; default: file.format", values=_FORMATS),
     obeyed(
-        "changelog-file.compression", TEXT, "", "codec of changelog files; default: as data files", values=_COMPRESSIONS
+        "changelog-file.compression",
+        TEXT,
+        "",
+        "codec of changelog files; default: the codec of data files",
+        values=_COMPRESSIONS,
     ),
     obeyed("changelog-file.prefix", TEXT, "changelog-", "prefix of the names of changelog files", parse_file_name),
     obeyed(
-        "changelog-file.stats-mode", TEXT, "", "statistics of changelog files; default: as data files", parse_stats_mode
+        "changelog-file.stats-mode",
+        TEXT,
+        "",
+        "statistics of changelog files; default: the statistics of data files",
+        parse_stats_mode,
     ),
     obeyed("file.suffix.include.compression", BOOLEAN, "false", "names of data files contain file.compression"),
     obeyed("data-file.prefix", TEXT, "data-", "prefix of the names of data files, without dots", parse_file_prefix),
@@ -117,7 +125,8 @@ OPTIONS: tuple[Option, ...] = (
         "file-index.in-manifest-threshold",
         SIZE,
         "500 b",
-        "size of the indexes of a data file above which they are in a file of their own, and not in the manifest",
+        "size of the indexes of a data file above which the indexes are stored in a separate file, and not in the "
+        "manifest",
         value=500,
     ),
     obeyed("file-index.read.enabled", BOOLEAN, "true", "reads use the indexes of data files"),

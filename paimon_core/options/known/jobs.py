@@ -5,7 +5,7 @@ from __future__ import annotations
 from paimon_core.options.option import BOOLEAN, LONG, Option, Stops, obeyed
 
 FLINK: tuple[Option, ...] = (
-    obeyed("end-input.watermark", LONG, "", "watermark of the snapshot of a batch write that states none"),
+    obeyed("end-input.watermark", LONG, "", "watermark of the snapshot of a batch write that states no watermark"),
 )
 SPARK: tuple[Option, ...] = (
     obeyed(

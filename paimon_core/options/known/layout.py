@@ -32,7 +32,8 @@ OPTIONS: tuple[Option, ...] = (
         "bucket",
         INTEGER,
         "-1",
-        "number of buckets in each partition; -1: dynamic, for append tables none; -2: postpone bucket",
+        "number of buckets in each partition; -1: dynamic buckets (an append table then has no buckets); -2: postpone "
+        "bucket",
         parse_bucket,
         stops=Stops.READS,
         shared=True,
@@ -164,7 +165,7 @@ OPTIONS: tuple[Option, ...] = (
         "dynamic-bucket.initial-buckets",
         INTEGER,
         "",
-        "number of dynamic buckets that the first keys of a partition are spread over; default: 1",
+        "number of dynamic buckets over which the first keys of a partition are distributed; default: 1",
         whole(1, MAX_DYNAMIC_BUCKETS),
         immutable=True,
     ),
@@ -172,7 +173,8 @@ OPTIONS: tuple[Option, ...] = (
         "dynamic-bucket.max-buckets",
         INTEGER,
         "-1",
-        "largest number of dynamic buckets of a partition, which then grow beyond their target; -1: no limit",
+        "largest number of dynamic buckets of a partition; when it is reached, buckets grow beyond their target; -1: "
+        "no limit",
         parse_max_buckets,
     ),
     obeyed(

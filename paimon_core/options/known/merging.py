@@ -64,7 +64,7 @@ OPTIONS: tuple[Option, ...] = (
         "sequence.field",
         TEXT,
         "",
-        "columns that order the rows of one key; ties: order of arrival",
+        "columns that order the rows of one key; rows with equal values are in order of arrival",
         parse_names,
         stops=Stops.READS,
         shared=True,

@@ -23,7 +23,7 @@ Rows = tuple[int, pa.RecordBatch]
 BATCH_BYTES = 8 << 20
 _BATCH_ROWS = 1 << 17
 _UNPACKED_BYTES = 64 << 20
-"""The largest size of a batch in bytes, whatever the footer states."""
+"""The largest size of a batch in bytes; the sizes that the footer states do not change it."""
 _STRIPE_BYTES = 512 << 20
 """The largest ORC stripe that is read; Arrow decodes a stripe as a whole."""
 

@@ -88,7 +88,7 @@ class _EndRow:
 
     def __init__(self, form: FileFormat, columns: int) -> None:
         special = dict.fromkeys(map(ord, form.delimiter + form.quote + form.escape))
-        # The text is random: no row of a file may be taken for it.
+        # The text is random, so that no row of a file can be equal to it.
         self.text = form.delimiter.join([str(secrets.randbits(128)).translate(special)] * (columns + 1))
         self.data = f"\n{self.text}\n".encode()
         self.is_found = False

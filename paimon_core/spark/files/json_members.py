@@ -1,4 +1,5 @@
-"""JSON members: which members the objects of a file have; Arrow returns null for a missing member too.
+"""JSON members: finds the members of the objects in a file, because Arrow returns null both for a missing member and
+for a null value.
 
 Only the lines that contain a name are parsed again, and only when a column has nulls.
 """
@@ -14,7 +15,9 @@ from paimon_core.errors import InvalidRequest
 
 
 def has_member(block: bytes, name: str) -> bool:
-    """Whether one of the objects, which are valid, has the member, also with the value null."""
+    """Whether at least one of the objects, which must be valid JSON, has the member; the value of the member may be
+    null.
+    """
     return any(name in found for found in _objects(block, name, 0))
 
 

@@ -62,7 +62,9 @@ def _check_objects(block: bytes) -> None:
 
 
 def _check_members(text: TextSplit, unseen: Sequence[str]) -> None:
-    """Raise SchemaMismatch when no object of the file has one of the members, also with the value null."""
+    """Raise SchemaMismatch when a member is missing in every object of the file; a member with the value null is not
+    missing.
+    """
     has_rows = False
     with text.open() as stream:
         for block in line_blocks(stream, text.split, is_divided=False):

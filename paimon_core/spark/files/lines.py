@@ -1,4 +1,4 @@
-"""Lines: reads the lines of a split of a text file in blocks, and finds a line that a parser refuses.
+"""Lines: reads the lines of a split of a text file in blocks, and finds the line that a parser refuses.
 
 A reader holds a block of about BLOCK_BYTES; a longer line is read whole, up to LINE_BYTES. A line belongs to the split
 that contains its first byte.
@@ -63,7 +63,7 @@ def row_count(block: bytes) -> int:
 
 
 def refused_line(block: bytes, parse: Callable[[bytes], object]) -> tuple[int, str]:
-    """Return the number of the first line, from 0, that ``parse`` refuses, and the message; counts empty lines too.
+    """Return the number of the first line, from 0, that ``parse`` refuses, and the message; empty lines are counted.
 
     ``parse`` must refuse the block with InvalidRequest or ArrowInvalid. The lines are divided in halves.
     """

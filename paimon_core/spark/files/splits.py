@@ -43,7 +43,9 @@ class FileSplit:
     end: int
 
     def holds(self, number: int, count: int) -> bool:
-        """Whether part ``number`` of the ``count`` parts of the file, such as row groups, belongs to this split."""
+        """Whether the item with this ``number`` of the ``count`` items of the file, such as row groups, belongs to this
+        split.
+        """
         middle = self.file.size * (2 * number + 1) // (2 * count)
         return self.start <= middle < self.end
 

@@ -21,7 +21,7 @@ from paimon_core.spark.files.lines import line_blocks, line_of, lines_before, re
 from paimon_core.spark.files.splits import FileSplit
 
 _ROW_OF_PIECE = re.compile(r"Row #\d+: | in row \d+$")
-"""What a message of Arrow says about the row in the parsed bytes."""
+"""The text in a message of Arrow that gives the number of the row in the parsed bytes."""
 CR_ONLY = "the file has line ends CR: convert them to LF"
 
 

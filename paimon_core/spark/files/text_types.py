@@ -19,7 +19,7 @@ from paimon_core.types import BINARY_ROOTS, STRUCT_ROOTS, TIMESTAMP_ROOTS, DataT
 
 _OTHER = BINARY_ROOTS | {TypeRoot.VARIANT, TypeRoot.MAP, TypeRoot.MULTISET}
 _ZONE_EXPECTED, _NO_ZONE_EXPECTED = "expected a zone offset", "expected no zone offset"
-"""What Arrow says about a timestamp that does not fit its column."""
+"""The text of Arrow's message about a timestamp that does not fit its column."""
 
 
 def parsed_types(fields: Sequence[DataField], file_format: FileFormat) -> dict[str, pa.DataType]:
@@ -96,7 +96,7 @@ def _formatted(column: pa.ChunkedArray, target: pa.TimestampType, text_format: s
 
 
 def with_zone_advice(message: str) -> str:
-    """Return a message of Arrow about a zone with what to do; another message as it is."""
+    """Return Arrow's message with an advice if it is about a time zone; return any other message unchanged."""
     if _NO_ZONE_EXPECTED in message:
         return f"{message}; the column is TIMESTAMP without zone: write no zone, or use a column TIMESTAMP_LTZ"
     if _ZONE_EXPECTED not in message:

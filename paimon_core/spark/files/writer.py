@@ -3,7 +3,7 @@
 Task n reads part n of all files and writes in lane n: of rows with the same key, the row of the later file, or the
 later row of a file, is the newest. A retried task writes files with new names, and only the messages that Spark returns
 are committed, so each row is committed exactly once. The driver holds the list of files and the commit messages. A task
-uses about ``write-buffer-size`` and some blocks of the files, whatever their size is.
+uses about ``write-buffer-size`` and some blocks of the files, even if the files are large.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def write_files_spark(
 
 @dataclass(frozen=True)
 class _Job:
-    """What a task needs to write its part of the files."""
+    """The values that a task needs to write its part of the files."""
 
     target: TableReference
     rules: FileRules

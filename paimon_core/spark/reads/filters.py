@@ -52,7 +52,7 @@ def compares_types_natively(predicate: Predicate, schema: StructType) -> bool:
 
 
 def _reference(name: str, path: tuple[Step, ...], schema: StructType) -> tuple[Column, DataType]:
-    """Return the column, or the field inside of it, and its type."""
+    """Return the column, or the field inside of the column, and its type."""
     column, kind = column_named(name), schema[name].dataType
     for step in path:
         if isinstance(kind, StructType):

@@ -45,10 +45,11 @@ def read_spark(
 ) -> DataFrame:
     """Return the rows of ``table`` that satisfy ``where`` as a DataFrame of ``columns``.
 
-    ``columns`` and ``where`` are as in ``Table.scan``, also members of ROW columns and metadata columns. The options
-    ``scan.*`` and ``incremental-*`` select the rows as in ``Table.scan``. This call selects the files; Spark reads them
-    later: rows committed after the call are not returned, and the query fails if the snapshot expires before its files
-    are read. Spark pushes filters and columns that are chosen later only into raw files, not into rows that are merged.
+    ``columns`` and ``where`` are as in ``Table.scan``; members of ROW columns and metadata columns are allowed. The
+    options ``scan.*`` and ``incremental-*`` select the rows as in ``Table.scan``. This call selects the files; Spark
+    reads them later: rows committed after the call are not returned, and the query fails if the snapshot expires before
+    its files are read. Spark pushes filters and columns that are chosen later only into raw files, not into rows that
+    are merged.
 
     With ``timestamps_in_micros``, as in ``Table.scan``, the values of TIMESTAMP(7..9) columns are truncated to
     microseconds, the precision of Spark, and may be in any year. Otherwise a value with more digits, or of a year
@@ -65,7 +66,7 @@ def read_spark(
         )
     read = _Read(spark, spark_schema(fields), arrow_schema(fields), timestamps_in_micros)
     if isinstance(scan.source, FallbackRows):
-        _ = scan.source.second.plan  # both branches are planned before files of the first one are listed
+        _ = scan.source.second.plan  # Plan both branches before the files of the first branch are listed.
         frames = [frame for member in (scan.source.first, scan.source.second) for frame in read.frames(member)]
     elif isinstance(scan.source, DifferenceRows):
         frames = [read.whole(scan)]
@@ -125,7 +126,7 @@ class _Read:
         return frames
 
     def whole(self, scan: Scan) -> DataFrame:
-        """Return the rows of a scan without splits, which one task reads in bounded memory."""
+        """Return the rows of a scan that has no splits; one task reads these rows in bounded memory."""
         schema = self.arrow
 
         def work(payload: bytes) -> Iterator[pa.Table]:

@@ -3,7 +3,7 @@
 For the rows that Python tasks return, Spark takes the estimated bytes of the input of the tasks. A DataFrame made from
 a Python list has no known size: Spark takes 2^63-1 bytes and never broadcasts it. So the input is a range of numbers
 with a wide column of nulls, as many as the estimated bytes need. A filter keeps one number for each task, from which
-the task finds its payloads. The other numbers cost about 5 ns for each KB of estimated bytes, and there is no shuffle.
+the task finds its payloads. The other numbers cost about 5 ns for each KB of estimated bytes. There is no shuffle.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from paimon_core.spark.packing import packed
 from paimon_core.spark.tasks import cores
 
 _FIRST_OF_TASK = f"monotonically_increasing_id() & {(1 << 33) - 1} = 0"
-"""Whether a number is the first one of its task."""
+"""Whether a number is the first number of its task."""
 _WIDE = f"CAST(NULL AS STRUCT<{', '.join(f'c{at}: BINARY' for at in range(10))}>) AS width"
 _NUMBER_BYTES = 508
-"""The bytes that Spark estimates for a number and the column of nulls: 8 * (16 + 10 * 100) / 16."""
+"""The bytes that Spark estimates for one row of two columns, the number and the column of nulls: 8 * (16 + 10 * 100) /
+16.
+"""
 _PAYLOAD_BYTES = 32 << 20
-"""The most bytes of payloads that are sent with one function: every task of the function gets all of them."""
+"""The maximum bytes of payloads that are sent with one function: every task of the function gets all of them."""
 _BATCH_ROWS = 1 << 16
 _BATCH_BYTES = 8 << 20
 
@@ -39,10 +41,10 @@ def read_in_tasks(
 ) -> DataFrame:
     """Return the rows of ``work(payload)`` for all payloads, of which there must be at least one.
 
-    ``sizes``: the bytes of files that each payload stands for; small payloads share a task. ``share``: the part of
-    these bytes that the columns of the rows take, which is the size that Spark's optimizer expects. Works with Spark
+    ``sizes``: for each payload, the bytes of the files that it names; small payloads share a task. ``share``: the part
+    of these bytes that the columns of the rows take, which is the size that Spark's optimizer expects. Works with Spark
     Connect. A task joins small tables of rows to batches of at most 65,536 rows and about 8 MiB; a larger table is sent
-    as it is.
+    unchanged.
     """
     groups = packed(sizes, cores(spark))
     frames = []

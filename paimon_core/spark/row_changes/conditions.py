@@ -1,7 +1,7 @@
 """Conditions: the part of a condition that this library evaluates, and the part that Spark evaluates.
 
-A predicate of this library is evaluated by the library, which also leaves out files by it. A Column of Spark is
-evaluated by Spark for each row that is read. A text is Spark SQL. Those of its conjuncts that mean the same in both
+A predicate of this library is evaluated by the library; the library also uses it to leave out files. A Column of Spark
+is evaluated by Spark for each row that is read. A text is Spark SQL. Those of its conjuncts that mean the same in both
 dialects become a predicate: comparisons of whole numbers with integers, and of texts with texts.
 """
 
@@ -38,7 +38,7 @@ class Condition:
 
     @staticmethod
     def of(where: object, fields: Sequence[DataField]) -> Condition:
-        """Return the condition of an argument ``where`` on the columns ``fields``; a Condition stays as it is.
+        """Return the condition of an argument ``where`` on the columns ``fields``; a Condition is returned unchanged.
 
         Raises InvalidRequest for a value that is no condition and for a text that is not SQL.
         """
@@ -76,7 +76,7 @@ def is_rewritten(text: str) -> bool:
 
 
 def _predicate(text: str, fields: Sequence[DataField]) -> Predicate | None:
-    """Return the text as a predicate; None when it may mean something else in Spark."""
+    """Return the text as a predicate; None when the text may have another meaning in Spark."""
     if is_rewritten(text):
         return None
     try:

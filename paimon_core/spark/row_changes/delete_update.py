@@ -46,10 +46,10 @@ def delete_spark(
     """Delete the rows that match, as ``Table.delete`` does, in Spark tasks; None when no row matches.
 
     ``where``: a predicate, a text of Spark SQL, or a Column of Spark. The driver holds commit messages only. With
-    ``user`` and ``identifier`` a repeated call commits exactly once. The rows are those of the snapshot before this
-    commit: when a concurrent commit changes partitions that may contain matching rows, the rows are read again, up to
-    ``commit.max-retries`` times, and then CommitConflict is raised and nothing is deleted. A Column does not tell
-    which partitions match, so any concurrent change of rows counts. Raises the errors of ``Table.delete``.
+    ``user`` and ``identifier`` a repeated call commits exactly once. The rows are read from the snapshot before this
+    commit. When a concurrent commit changes partitions that may contain matching rows, the rows are read again, up to
+    ``commit.max-retries`` times; then CommitConflict is raised and nothing is deleted. A Column does not show which
+    partitions match, so any concurrent change of rows counts. Raises the errors of ``Table.delete``.
     """
     request = CommitRequest.of(table.context, user, identifier, properties)
     if (committed := request.committed_snapshot()) is not None:
@@ -81,10 +81,10 @@ def update_spark(
 ) -> Snapshot | None:
     """Set columns of the rows that match, as ``Table.update`` does, in Spark tasks; None when no row matches.
 
-    ``set`` maps columns to literals (a text is a literal too), to Columns of Spark over the old row, or to functions of
-    Arrow tables as in ``Table.update``; a function cannot be combined with a Column of Spark, also not in ``where``. A
-    Column of another type is converted by the rules of Spark's INSERT (ANSI). ``where``, concurrent commits, ``user``
-    and ``identifier``: see ``delete_spark``. Raises the errors of ``Table.update``.
+    ``set`` maps columns to literals (a text is a literal), to Columns of Spark over the old row, or to functions of
+    Arrow tables as in ``Table.update``. A function cannot be combined with a Column of Spark, neither in ``set`` nor in
+    ``where``. A Column of another type is converted by the rules of Spark's INSERT (ANSI). ``where``, concurrent
+    commits, ``user`` and ``identifier``: see ``delete_spark``. Raises the errors of ``Table.update``.
     """
     request = CommitRequest.of(table.context, user, identifier, properties)
     if (committed := request.committed_snapshot()) is not None:
@@ -111,7 +111,9 @@ def update_spark(
 
 
 def deleted_columns(context: TableContext) -> list[str]:
-    """Return the columns that a row of kind -D must have: the key, and what the merge engine or a changelog reads."""
+    """Return the columns that a row of kind -D must have: the key, and the columns that the merge engine or a changelog
+    reads.
+    """
     schema, options = context.schema, context.options
     if not context.is_keyed:
         return []

@@ -48,8 +48,8 @@ def merge_spark(
 
     ``on``, the clauses and their order, nulls, errors and engines: see ``Table.merge``. Values may also be Columns of
     Spark, not functions. Conditions are predicates, texts of Spark SQL or Columns. Columns of the target are named
-    ``x`` or ``target.x``, columns of the source ``source.x``. ``source_where`` and the values of ``Insert`` can use the
-    source only; in ``source_where``, ``x`` is a column of the source too.
+    ``x`` or ``target.x``, columns of the source ``source.x``. ``source_where`` and the values of ``Insert`` can use
+    only the source; in ``source_where``, ``x`` is a column of the source.
 
     The driver holds commit messages, and the keys of the source if there are at most 10,000. For a filter of
     at most 4,000,000 keys it needs 8 bytes a key. The source is cached by

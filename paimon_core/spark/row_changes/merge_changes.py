@@ -170,7 +170,7 @@ def _checked(error: Column, context: TableContext, clauses: SparkClauses, verb: 
         parts += [F.lit(f"{', ' if at else ''}{name} = {quote}"), F.coalesce(key.cast("string"), F.lit("None"))]
         parts.append(F.lit(quote))
     text = f"paimon_core.errors.InvalidRequest: table {context.name}: several rows of the source {verb} the row with "
-    message = F.concat(F.lit(text), *parts, F.lit(": only one may"))
+    message = F.concat(F.lit(text), *parts, F.lit(": only one row may do so"))
     return F.when(error, F.raise_error(message).cast("boolean")).otherwise(True)
 
 
@@ -186,7 +186,7 @@ def _changes(rows: DataFrame, context: TableContext, clauses: SparkClauses) -> D
 
 
 def _new_value(field: DataField, rows: DataFrame, clauses: SparkClauses) -> Column:
-    """Return the new value of a column; a row of kind -D has its old value, if the row was read with it."""
+    """Return the new value of a column; a row of kind -D has the old value of the column, if the column was read."""
     kind = spark_schema([field]).fields[0].dataType
     old = F.col(f"{TARGET}.{quoted(field.name)}") if field.name in rows.columns else None
     found = F.lit(None).cast(kind) if old is None else old

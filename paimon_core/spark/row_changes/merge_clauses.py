@@ -99,7 +99,7 @@ class SparkClauses:
 
     @property
     def known(self) -> list[str]:
-        """The columns of the source that the table has too."""
+        """The columns of the source that the table has as well."""
         return [f.name for f in self.fields if f.name in self.context.schema.by_name]
 
     @property
@@ -121,7 +121,7 @@ def _listed(group: Any) -> Any:
 
 
 def _plain(clause: Any) -> Any:
-    """Return a clause without the parts that only Spark knows."""
+    """Return a clause without the members that only Spark can evaluate."""
     if isinstance(clause, Delete):
         return Delete(_predicate(clause.where), _predicate(clause.source_where))
     if isinstance(clause, Insert):

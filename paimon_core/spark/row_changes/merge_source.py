@@ -32,14 +32,14 @@ from paimon_core.types import STRING_ROOTS, TypeRoot, read_annotations
 from paimon_core.types.spark_json import from_spark_json
 
 _RANGED = {TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT, TypeRoot.DATE} | STRING_ROOTS
-"""Types whose least and greatest value in Spark are those of this library."""
+"""Types whose least and greatest values are the same in Spark and in this library."""
 _LISTED_BYTES = 16 << 20
-"""The most bytes of the texts of a key column that the driver lists."""
+"""The maximum number of bytes of the texts of a key column that the driver lists."""
 
 
 @dataclass(frozen=True)
 class KeyStatistics:
-    """What the source says about its keys."""
+    """Statistics of the keys in the source."""
 
     most_rows_of_a_key: int
     may_match: Predicate

@@ -5,7 +5,7 @@ as rows by key. In an append table the new rows are written by the tasks that co
 rows go to one task for each unit of files, which marks them in deletion vectors or rewrites the files. Memory of such a
 task: 8 bytes for each changed row of its units, and one batch of rows.
 
-Spark may run a task again, also after its output was used in part. Each message of a new file goes to exactly one task
+Spark may run a task again, even after its output was used in part. Each message of a new file goes to exactly one task
 of the second stage together with all other messages of its task, so that the messages of exactly one run are returned.
 Files of other runs are orphans.
 """

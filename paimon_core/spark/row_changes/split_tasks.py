@@ -47,7 +47,7 @@ def _of_one_assigner(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
     """Return the messages with one name of an assigner, for a table with dynamic buckets.
 
     Changed rows keep their keys, so that the tasks have assigned none, and do not contradict each other. A message with
-    new keys keeps its own name: the commit refuses it beside other messages.
+    new keys keeps its own name: the commit refuses it together with other messages.
     """
     names = [m.assignment.assigner for m in messages if m.assignment is not None]
     return [

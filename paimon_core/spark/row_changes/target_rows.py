@@ -1,8 +1,8 @@
 """Target rows: the rows of a plan as a DataFrame, each with the place from which a change removes it.
 
 In a table with a primary key the place is the key. In an append table it is the number of the file in the plan and the
-position of the row in this file. The rows are those of the pinned snapshot, with level 0 merged. Python tasks read
-them, because only this library knows the positions; they read only the columns that are asked for.
+position of the row in this file. The rows come from the pinned snapshot, with level 0 merged. Python tasks read them,
+because only this library knows the positions; they read only the columns that are asked for.
 """
 
 from __future__ import annotations

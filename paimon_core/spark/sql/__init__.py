@@ -9,7 +9,7 @@ Core types and functions:
 - ``SparkLake``: SQL, DataFrames and views of one catalog
 - ``Names``: the databases and tables that a statement names
 - ``frame``: the rows of a query
-- ``Reference``: a table in a query, with what its read can take
+- ``Reference``: a table in a query, with the columns and conditions that its read can use
 - ``Expression``: a value or condition of UPDATE, DELETE and MERGE
 - ``pushed``: the conditions of a query that a read can test
 """

@@ -1,4 +1,6 @@
-"""Changing: runs UPDATE, DELETE and MERGE INTO: finds their columns, checks their types, and calls ``row_changes``."""
+"""Changing: runs UPDATE, DELETE and MERGE INTO: it resolves the columns, checks the types, and calls
+``row_changes``.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Expressions: values and conditions of UPDATE, DELETE and MERGE, with each column found in the target or the source.
 
-An expression stays Spark's text; only its columns are written anew, as ``target.`a``` and ``source.`b```.
+The text of an expression is kept for Spark; only its columns are replaced, by ``target.`a``` and ``source.`b```.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ _NO_VALUES = (exp.Alias, exp.Command, exp.Query, exp.DDL, exp.DML)
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression: its text for Spark, and its tree with the same columns; ``query`` is what the user wrote."""
+    """An expression: its text for Spark, and its tree with the same columns; ``query`` is the text that the user
+    wrote.
+    """
 
     text: str
     tree: exp.Expr
@@ -54,7 +56,7 @@ class Scope:
     """Why expressions cannot name columns of the target; empty if they can."""
 
     def expression(self, query: Query) -> Expression:
-        """Parse an expression; raises SqlError with the position for what is not one value of known columns."""
+        """Parse an expression; raises SqlError with the position if the text is not one value of known columns."""
         tree = parse_tree(query, query.written, query.start)
         if isinstance(tree, _NO_VALUES):
             fail(query.text, query.start, "an expression is needed here: one value, without an alias")
@@ -80,7 +82,7 @@ class Scope:
         return Expression(text, tree, query, frozenset(found[TARGET]), frozenset(found[SOURCE]))
 
     def _resolved(self, query: Query, parts: Sequence[exp.Expr]) -> tuple[str, str, int]:
-        """Return target or source, the column's name there, and how many of the parts name the column."""
+        """Return target or source, the name of the column in this table, and how many of the parts name the column."""
         at = query.start + parts[0].meta.get("start", 0)
         names = [part.name for part in parts]
         lower = tuple(name.casefold() for name in names)

@@ -27,8 +27,9 @@ from paimon_core.table.table import Table
 def insert(spark: SparkSession, names: Names, statement: Insert) -> Snapshot | None:
     """Run the statement in one commit; return its snapshot, or None when there was nothing to write.
 
-    The query reads one snapshot of each table, also of the table that it writes to. Concurrent commits have the same
-    effect as for ``write_spark``: rows that they add stay, and an overwrite replaces what the table has at the commit.
+    The query reads one snapshot of each table, including the table that the statement writes to. Concurrent commits
+    have the same effect as for ``write_spark``: rows that they add stay, and an overwrite replaces all rows that the
+    table has at the time of the commit.
     """
     text, name = statement.query.text, statement.table
     table = names.table(name, text)

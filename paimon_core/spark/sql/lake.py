@@ -45,7 +45,9 @@ _Definition = CreateLike | CreateDatabase | DropDatabase | DropTable | RenameTab
 
 
 def session(spark: SparkSession, catalog: Catalog, database: str = DEFAULT_DATABASE) -> SparkLake:
-    """Return the tables of ``catalog`` for SQL in the session ``spark``; ``database``: that of names without one.
+    """Return the tables of ``catalog`` for SQL in the session ``spark``.
+
+    ``database`` is the database of table names without one.
 
     >>> lake = session(spark, catalog)  # doctest: +SKIP
     >>> lake.sql("SELECT * FROM shop.orders VERSION AS OF 3 WHERE price > 5").show()  # doctest: +SKIP
@@ -74,11 +76,11 @@ class SparkLake:
     def sql(self, text: str) -> DataFrame:
         """Run one statement in Spark's dialect and return its result (docs/spark.md lists the statements).
 
-        A query returns its rows: each table has the snapshot of the time of the call, also when the rows are computed
-        later. A change is done when the call returns, in one commit, and its result names the snapshot. The whole text
-        is read before anything is done. Raises SqlError for text that is not understood or not supported, with
-        ``line`` and ``column`` in its facts, and the errors of the methods of ``Table`` and ``Catalog``, with the
-        position. A SqlError means that nothing was changed.
+        A query returns its rows: each table is read at the snapshot that was the latest at the time of the call, even
+        when the rows are computed later. A change is done when the call returns, in one commit, and its result names
+        the snapshot. The whole text is read before anything is done. Raises SqlError for text that is not understood or
+        not supported, with ``line`` and ``column`` in its facts, and the errors of the methods of ``Table`` and
+        ``Catalog``, with the position. A SqlError means that nothing was changed.
         """
         if not isinstance(text, str):
             raise InvalidRequest(f"sql takes the text of a statement, not {text!r:.60}")
@@ -119,7 +121,7 @@ class SparkLake:
         return done(spark, self._define(statement, text))
 
     def _define(self, statement: _Definition, text: str) -> str:
-        """Run a statement that changes no rows; return what was done."""
+        """Run a statement that changes no rows; return a text that describes the result."""
         names = self._names
         match statement:
             case CreateLike():

@@ -67,7 +67,7 @@ class Names:
         return self.opened[full]
 
     def seen(self, full: str) -> TableView | None:
-        """Return the table ``database.table`` as the queries of this statement read it; None if they do not."""
+        """Return the table ``database.table`` as the queries of this statement read it; None if they do not read it."""
         same = (view for name, view in self.opened.items() if name.casefold() == full.casefold())
         return next(same, None)
 
@@ -97,7 +97,7 @@ class Names:
         located(error, text, name.start, "" if is_listed and "did you mean" not in hint else hint)
 
     def unknown(self, name: TableName, text: str, others: Iterable[str] = ()) -> NoReturn:
-        """Raise TableNotFound or DatabaseNotFound, with similar names; ``others``: names of views."""
+        """Raise TableNotFound or DatabaseNotFound, with similar names; ``others`` are the names of views."""
         database = self.full(name, text).partition(".")[0]
         if self.catalog.database_exists(database):
             error: NotFound = TableNotFound(f"there is no table or view {name}", table=str(name))
@@ -114,7 +114,9 @@ class Names:
 
 
 def pinned(table: TableView) -> TableView:
-    """Return a table at the snapshot that options ``scan.*`` select, or at its latest one, with its newest columns."""
+    """Return a table at the snapshot that options ``scan.*`` select, or else at its latest snapshot with its newest
+    columns.
+    """
     view = table.reading()
     if view.pinned is not None:
         return view

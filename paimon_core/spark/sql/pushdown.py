@@ -1,8 +1,8 @@
 """Pushdown: conditions of SQL as predicates of the library, where both select the same rows.
 
-A condition is converted only if it compares one column with literals, and the column's type and the literal leave no
-doubt: Spark would otherwise convert one of them by rules that the library does not have. Timestamps with time zone are
-left out because their literals depend on the session.
+A condition is converted only if it compares one column with literals, and only if the types of the column and the
+literal exclude a conversion: Spark would convert one of them by rules that the library does not have. Timestamps with
+time zone are left out because their literals depend on the session.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def pushed(
 
 
 class Columns:
-    """The columns of one table, as conditions name them: with a qualifier, or without one if ``alone``."""
+    """The columns of one table, as conditions name them: with a qualifier, or without a qualifier if ``alone``."""
 
     def __init__(self, fields: Iterable[DataField], qualifier: str, *, alone: bool) -> None:
         self._fields = list(fields)

@@ -1,8 +1,8 @@
 """Queries: runs the queries of a statement in Spark, on views of the tables that they name.
 
 Each table of the catalog is read by ``read_spark`` from one snapshot, with the columns and conditions that the query
-needs of it. Temporary views with unique names take the place of the names in the text while Spark plans the query; they
-are dropped before the DataFrame is returned, which does not need them any more.
+needs of it. While Spark plans the query, temporary views with unique names replace the names in the text. The views are
+dropped before the DataFrame is returned, because the DataFrame does not need them any more.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ _PLACE = re.compile(r"line (\d+),? pos (\d+)")
 def frame(spark: SparkSession, names: Names, query: Query, *, explain: str = "", relation: bool = False) -> DataFrame:
     """Return the rows of a query, or with ``explain`` (such as ``EXPLAIN``) its plan.
 
-    ``relation``: the text is what may follow FROM. The snapshots are those at the time of the call. Raises SqlError
-    with the position, NotFound for unknown tables, and the errors of reads.
+    ``relation``: the text is not a query but a text that may follow FROM. The snapshots are the latest snapshots at the
+    time of the call.
+    Raises SqlError with the position, NotFound for unknown tables, and the errors of reads.
     """
     parsed = parse_query(query, relation=relation)
     edits: list[_Edit] = [_Edit(start, end, quoted(alias)) for start, end, alias in parsed.renames]
@@ -54,7 +55,7 @@ def frame(spark: SparkSession, names: Names, query: Query, *, explain: str = "",
 
 @dataclass(frozen=True)
 class _Edit:
-    """A part of the parsed text, and what replaces it: the view of a DataFrame, then a text."""
+    """A part of the parsed text, and its replacement: the view of a DataFrame, or later a text."""
 
     start: int
     end: int
@@ -65,7 +66,7 @@ class _Edit:
 
 
 def _read(spark: SparkSession, names: Names, query: Query, reference: Reference) -> DataFrame | None:
-    """Return the rows of a reference; None if the session knows it, as a temporary view or a table of its own."""
+    """Return the rows of a reference; None if the session itself has a temporary view or a table with this name."""
     try:
         if reference.name is None:
             return _changes(spark, names, query, reference)
@@ -193,7 +194,8 @@ def _bound(spark: SparkSession, value: Value) -> str:
 
 
 def _run(spark: SparkSession, query: Query, parsed: ParsedQuery, edits: Sequence[_Edit], explain: str) -> DataFrame:
-    """Let Spark plan the query with the edits; raises SqlError for errors that Spark finds, at the place it names.
+    """Let Spark plan the query with the edits; raises SqlError for an error that Spark finds, at the position that
+    Spark names.
 
     Spark Connect plans a query again whenever it runs, so there the DataFrames are arguments of the query.
     """
@@ -234,7 +236,7 @@ def _escaped(text: str, is_connect: bool) -> str:
 def _place_of(error: AnalysisException, written: str, places: Sequence[tuple[int, int]]) -> int:
     """Return the position in the parsed text of the place that an error of Spark names; 0 if it names none.
 
-    ``written`` is Spark's text; ``places`` has positions of it with the same positions of the parsed text.
+    ``written`` is the text of Spark; ``places`` maps its positions to the same positions in the parsed text.
     """
     found = [context.startIndex() for context in error.getQueryContext() if context.startIndex() >= 0]
     if not found and (stated := _PLACE.search(str(error))):
@@ -245,7 +247,8 @@ def _place_of(error: AnalysisException, written: str, places: Sequence[tuple[int
 
 
 def _message(error: AnalysisException, written: Mapping[str, str], columns: Sequence[str]) -> str:
-    """Return the message of an error of Spark, without its plan; ``written``: what the user wrote, by name of view.
+    """Return the message of an error of Spark, without its plan; ``written`` maps names of views to the text that the
+    user wrote.
 
     Spark knows only the columns that the query names, so similar names are searched in all ``columns``.
     """

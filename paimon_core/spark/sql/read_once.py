@@ -12,8 +12,8 @@ from paimon_core.table.table import Table
 def read_once(table: Table, snapshot: Snapshot | None) -> Table:
     """Return a handle for one change that reads rows and commits: it reads the rows of ``snapshot``.
 
-    The commit raises CommitConflict when a later snapshot changed the rows that were read; nothing is repeated, because
-    the rest of the statement has read ``snapshot`` too.
+    The commit raises CommitConflict when a later snapshot changed the rows that were read. Nothing is repeated, because
+    other parts of the statement have also read ``snapshot``.
     """
     context = table.with_options({"commit.max-retries": 0}).context
     store = context.snapshots

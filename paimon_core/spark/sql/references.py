@@ -1,7 +1,7 @@
 """References: the tables that a query names, with the columns and conditions that each read can take.
 
-sqlglot parses the query to find which names are tables: not CTEs, columns or functions. The text itself is not
-written anew: each name is later replaced in place, so that Spark sees everything else as the user wrote it.
+sqlglot parses the query to find which names are tables: not CTEs, columns or functions. The text is not generated
+again: each name is later replaced in place, so that Spark sees everything else as the user wrote it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Reference:
     function: str = ""
     arguments: tuple[Value, ...] = ()
     alias: str | None = None
-    """The alias to add, so that the query can still name the table; None when the text has one."""
+    """The alias to add, so that the query can still name the table; None when the text has an alias."""
     words: frozenset[str] | None = None
     """All words of the query in lower case, of which columns can be; None: the query needs all columns."""
     conditions: tuple[exp.Expr, ...] = ()
@@ -57,14 +57,14 @@ class ParsedQuery:
 
     text: str
     shift: int
-    """What to add to a position in ``text`` to get the position in the statement."""
+    """The number to add to a position in ``text`` to get the position in the statement."""
     references: tuple[Reference, ...]
     renames: tuple[tuple[int, int, str], ...]
     """Parts (start, end) of ``text``, with the text that replaces them."""
 
 
 def parse_query(query: Query, *, relation: bool = False) -> ParsedQuery:
-    """Parse a query, or with ``relation`` what may follow FROM; raises SqlError with the position.
+    """Parse a query, or with ``relation`` a text that may follow FROM; raises SqlError with the position.
 
     References and renames name parts of the text of the result.
     """
@@ -199,7 +199,7 @@ class _Finder:
 
 
 def _is_cte(table: exp.Table) -> bool:
-    """Whether the name of a table is the name of a CTE that is visible there."""
+    """Whether the name of a table is the name of a CTE that is visible at this place."""
     name = table.name.casefold()
     child: exp.Expr = table
     node = table.parent
@@ -236,13 +236,15 @@ def _relations(scope: exp.Select) -> list[exp.Expr]:
 def _has_inner_joins(scope: exp.Select) -> bool:
     """Whether a relation has joins that the SELECT does not list, such as those after a leading FROM.
 
-    They may be outer or natural, and Spark may bind them in another order than the parser.
+    Such joins may be outer or natural, and Spark may bind them in another order than the parser.
     """
     return any(relation.args.get("joins") for relation in _relations(scope))
 
 
 def _is_reshaped(scope: exp.Select) -> bool:
-    """Whether the SELECT has PIVOT, UNPIVOT or LATERAL: they use columns that it does not name, and make new ones."""
+    """Whether the SELECT has PIVOT, UNPIVOT or LATERAL, which use columns that the SELECT does not name and create new
+    columns.
+    """
     joins = scope.args.get("joins") or ()
     if scope.args.get("laterals") or any(join.args.get("pivots") for join in joins):
         return True
@@ -260,7 +262,7 @@ def _needs_all_columns(scope: exp.Select) -> bool:
 def _conditions(scope: exp.Select, table: exp.Table) -> tuple[exp.Expr, ...]:
     """Return the conditions of WHERE, if testing them on the table's rows before the joins gives the same result.
 
-    That holds unless an outer join adds rows with nulls for the table, or decides by its rows which rows to add.
+    This is true unless an outer join adds rows with nulls for the table, or adds rows depending on the table's rows.
     """
     where, joins = scope.args.get("where"), scope.args.get("joins") or []
     names = [relation.alias_or_name.casefold() for relation in _relations(scope)]

@@ -15,15 +15,15 @@ from paimon_core.table.table import Table
 def replace_table(
     catalog: Catalog, old: Table, create: Callable[[str], Table], write: Callable[[Table], Snapshot | None]
 ) -> Snapshot | None:
-    """Replace the table ``old`` by a new one with all of its rows; return the snapshot of the rows.
+    """Replace the table ``old`` by a new table that ``create`` and ``write`` make; return the snapshot of its rows.
 
     ``create`` makes the empty table of a name, ``write`` writes its rows. The new table is written as
-    ``replacing_<id>``. Then the old table is renamed to ``replaced_<id>``, the new one gets its name, and the old one
-    is dropped. Raises UnsupportedFeature before rows are written when the catalog cannot rename tables, and
+    ``replacing_<id>``. Then the old table is renamed to ``replaced_<id>``, the new table gets the old name, and the old
+    table is dropped. Raises UnsupportedFeature before rows are written when the catalog cannot rename tables, and
     CommitConflict when another call committed to the old table, altered or dropped it since it was opened. After an
-    error the old table has its name again, and the new one is dropped. Between the two renames there is no table of
-    this name; when the process ends there, ``rename_table`` of ``replaced_<id>`` restores the old table. After an error
-    of the last step the new table is in place, and ``replaced_<id>`` is left.
+    error the old table has its name again, and the new table is dropped. Between the two renames there is no table of
+    this name. When the process ends at this time, ``rename_table`` of ``replaced_<id>`` restores the old table. After
+    an error of the last step the new table is in place, and ``replaced_<id>`` is left.
     """
     full, mark = old.name, uuid.uuid4().hex
     database = full.partition(".")[0]

@@ -18,15 +18,15 @@ def rows(spark: SparkSession, columns: str, values: Sequence[Sequence[Any]]) -> 
 
 
 def done(spark: SparkSession, text: str) -> DataFrame:
-    """Return one row that says what was done."""
+    """Return one row with a text that describes the result."""
     return rows(spark, "result STRING", [(text,)])
 
 
 def committed(spark: SparkSession, snapshot: Snapshot | None) -> DataFrame:
     """Return the snapshot of a change, with its records; nulls and 0 when there was nothing to commit.
 
-    ``delta_record_count`` is the number of records that the data files of the table gained, as in ``$snapshots``: in a
-    table with a primary key, an update or a deletion adds a record until a compaction.
+    ``delta_record_count`` is the number of records that the commit added to the data files, as in ``$snapshots``. In a
+    table with a primary key, an update or a deletion adds a record, until a compaction merges it.
     """
     if snapshot is None:
         return rows(spark, _COMMITTED, [(None, 0, None)])

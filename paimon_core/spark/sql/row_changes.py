@@ -75,7 +75,9 @@ def _columns(values: Values) -> dict[str, Column]:
 
 
 def _condition(table: Table, where: Expression | None) -> Condition:
-    """Return the parts of a condition that are predicates, which select files, and its text if there are others."""
+    """Return the parts of a condition that are predicates, which select files, and the text of the condition if it has
+    other parts.
+    """
     if where is None:
         return Condition(Constant(True))
     if is_rewritten(where.query.written):

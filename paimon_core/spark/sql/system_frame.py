@@ -18,7 +18,7 @@ KIND = ROW_KIND
 
 
 def system_frame(spark: SparkSession, table: SystemTable) -> DataFrame:
-    """Return the rows of a system table as they are at the time of the call; metadata pass through the driver."""
+    """Return the rows of a system table at the time of the call; the metadata pass through the driver."""
     names = table.arrow_schema.names
     schema = spark_schema(table.scan(names).fields)
     reader = SystemReader(table, names)

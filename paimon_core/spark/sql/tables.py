@@ -40,8 +40,8 @@ _PRIMARY_KEY = "primary-key"
 def create(spark: SparkSession, names: Names, statement: CreateTable, text: str) -> Snapshot | None:
     """Create a table, with a query also its rows; return the snapshot of the rows.
 
-    When the rows cannot be written, the new table is dropped. A table is replaced when the new one has all of its
-    rows, as ``replace_table`` does.
+    When the rows cannot be written, the new table is dropped. A table is replaced only after the new table has all of
+    its rows, as ``replace_table`` does.
     """
     full = _new_name(names, statement.table, text)
     exists = names.catalog.table_exists(full)
@@ -93,9 +93,9 @@ def _nullable(schema: StructType) -> StructType:
 
 
 def create_like(names: Names, statement: CreateLike, text: str) -> bool:
-    """Create a table with the columns, keys, options and comment of another one, without its rows.
+    """Create a table with the columns, keys, options and comment of another table, without its rows.
 
-    Return whether it was created; IF NOT EXISTS leaves a table as it is.
+    Return whether the table was created; with IF NOT EXISTS, an existing table is not changed.
     """
     full = _new_name(names, statement.table, text)
     exists = names.catalog.table_exists(full)
@@ -115,7 +115,7 @@ def create_like(names: Names, statement: CreateLike, text: str) -> bool:
 
 
 def rename(names: Names, statement: RenameTable, text: str) -> None:
-    """Rename a table; a new name without database is in the database of the old one."""
+    """Rename a table; if the new name has no database, the database stays the same."""
     old = names.table(statement.table, text).name
     to = statement.to
     new = f"{old.partition('.')[0]}.{to}" if len(to.parts) == 1 else names.full(to, text)
@@ -179,9 +179,10 @@ def _with_known_column(table: Table, change: SchemaChange, statement: AlterTable
 
 
 def remove_partitions(names: Names, statement: RemovePartitions, text: str) -> Snapshot | None:
-    """Remove all rows of the partitions of each spec, without specs of the table; all in one commit.
+    """Remove all rows of the partitions of each spec, in one commit; if there are no specs, remove all rows of the
+    table.
 
-    Rows that a concurrent commit adds to these partitions before this commit are removed too.
+    Rows that a concurrent commit adds to these partitions before this commit are removed as well.
     """
     table = names.table(statement.table, text)
     if not statement.specs:

@@ -34,7 +34,7 @@ def errors_of_writes(table: Table, text: str, at: int) -> Iterator[None]:
 
 
 def arithmetic_problem(error: ArithmeticException, fields: Sequence[DataField]) -> str:
-    """Return what an error says, with the columns of the type for which a value is too large."""
+    """Return the text of an error, with the columns whose type is too small for a value."""
     stated = error.getMessageParameters() or {}
     wanted = str(stated.get("targetType", "")).strip('"').lower()
     if not wanted and "precision" in stated:

@@ -38,7 +38,7 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
         self._overwrite = overwrite
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """Write the files of one task and return their messages; deletes the files when it fails."""
+        """Write the files of one task and return their messages; delete the files when the task fails."""
         return write_task(self._reference.open(), iterator, self._kinds, overwrite=self._overwrite)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:

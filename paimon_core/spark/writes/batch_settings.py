@@ -1,7 +1,7 @@
 """Batch settings: the number of rows of the Arrow batches that Spark sends to the tasks of a write.
 
 Spark's default of 10,000 rows costs a sixth more processor time for narrow rows. Spark also limits the bytes of a
-batch. This limit stays as it is, so batches of wide rows do not grow.
+batch. This limit is not changed, so batches of wide rows do not grow.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SETTING, _ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch", 50_000
 
 @dataclass
 class _Changed:
-    """The number of writes that run now in a session, and the setting before the first one."""
+    """The number of writes that run now in a session, and the setting as it was before the first of them."""
 
     writes: int = 0
     before: str = ""
@@ -33,7 +33,7 @@ _CHANGED: WeakKeyDictionary[SparkSession, _Changed] = WeakKeyDictionary()
 def large_batches(spark: SparkSession) -> Iterator[None]:
     """Raise the setting for the queries of the block, and restore it when the last such block of the session ends.
 
-    Other queries that run at the same time in the session get larger batches too.
+    Other queries that run at the same time in the session also get larger batches.
     """
     with _LOCK:
         changed = _CHANGED.setdefault(spark, _Changed())

@@ -13,7 +13,8 @@ from paimon_core.write.default_values import conform_with_defaults
 
 
 def check_columns(table: TableSchema, data: StructType, skipped: Collection[str] = ()) -> None:
-    """Raise SchemaMismatch when rows of ``data`` cannot be stored whatever their values are; tasks check the values.
+    """Raise SchemaMismatch when rows of ``data`` can never be stored, independent of their values; tasks check the
+    values.
 
     ``skipped``: columns of the data that are no columns of the table, such as the row kind. The rule is the rule of
     ``arrow.conform``: an unknown column, a missing NOT NULL column and another type are refused.

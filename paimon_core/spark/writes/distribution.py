@@ -1,4 +1,5 @@
-"""Distribution: how many tasks write the rows of a DataFrame, and which columns bring rows together in a task.
+"""Distribution: the number of tasks that write the rows of a DataFrame, and the columns by which rows are sent to
+tasks.
 
 The optimizer of Spark states the bytes of the inputs. Files count with their size on disk, so a task of ROUTE_BYTES has
 up to about four times as many bytes of rows. Without buckets, Spark itself divides and combines the parts of a shuffle

@@ -33,14 +33,14 @@ MOST_GROUPS = 16
 
 
 def in_this_process(payloads: Sequence[bytes], work: Callable[[bytes], bytes]) -> list[bytes]:
-    """Call ``work`` for one payload after the other."""
+    """Call ``work`` for the payloads, one after the other."""
     return [work(payload) for payload in payloads]
 
 
 def place(context: TableContext, staged: Sequence[Staged], run: Run, *, overwrites: bool) -> list[CommitMessage]:
     """Write staged rows to their buckets and return the messages to commit; rows of later items count as newer.
 
-    The staged files are deleted, also on an error, unless the rows stay in the postpone bucket until a compaction.
+    The staged files are deleted, even after an error, unless the rows stay in the postpone bucket until a compaction.
     Raises as ``BucketAssigner.assign`` and ``TableWriter`` do. The commit of the messages conflicts when a concurrent
     commit has added keys to dynamic buckets, or has given a new partition another number of buckets.
     """

@@ -27,7 +27,7 @@ class Messages(WriterCommitMessage):
 def write_task(
     context: TableContext, batches: Iterator[pa.RecordBatch], kinds: str | None, *, overwrite: bool
 ) -> Messages:
-    """Write the files of one task and return their messages; deletes the files when it fails."""
+    """Write the files of one task and return their messages; delete the files when the task fails."""
     task = TaskContext.get()
     lane = 0 if task is None else task.partitionId()
     staging = StagingWriter(context) if is_placed_at_commit(context) else None

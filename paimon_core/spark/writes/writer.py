@@ -203,7 +203,9 @@ def routed_rows(
 
 
 def _with_route(df: DataFrame, context: TableContext) -> DataFrame:
-    """Return ``df`` with nulls in the columns that select the partition and the bucket, where it lacks them."""
+    """Return ``df`` with a null column for each column that selects the partition or the bucket and that ``df``
+    lacks.
+    """
     schema = context.schema
     needed = {*schema.partition_keys, *context.bucket_keys, *schema.primary_keys}
     missing = [f for f in spark_schema(schema.fields) if f.name in needed and f.name not in df.columns]

@@ -1,8 +1,8 @@
 """ObjectStorage: the Storage of one warehouse in an object store (S3, Google Cloud Storage, Azure Blob Storage).
 
-A directory is only the part of a file name before a ``/``: it exists when it contains a file. Listings are never
-cached. A snapshot is published by one conditional request that is sent only once, so that the answer "exists" always
-refers to another writer's file.
+A directory is only the part of a file name before a ``/``: a directory exists when it contains a file. Listings are
+never cached. A snapshot is published by one conditional request that is sent only once, so that the answer "exists"
+always refers to another writer's file.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _Answer = TypeVar("_Answer")
 class ObjectStorage(Storage):
     """Files below ``base``, the URL of a warehouse such as ``s3://bucket/lake``, without a trailing slash.
 
-    It is a small value that can be pickled. Each process connects on first use, once for each set of credentials.
-    Nothing outside ``base`` is read or changed: every method raises InvalidRequest for such a path.
+    An ObjectStorage is a small value that can be pickled. Each process connects on first use, once for each set of
+    credentials. Nothing outside ``base`` is read or changed: every method raises InvalidRequest for such a path.
     """
 
     kind: str
@@ -129,8 +129,8 @@ class ObjectStorage(Storage):
         """Create the file; return True when it was created, False when it exists already (format 14.4).
 
         The first call of a process tests whether the store supports conditional writes, and raises
-        ConditionalWriteUnsupported when it does not. Raises StorageError when nothing was created, CommitStateUnknown
-        when it is not known whether the file was created.
+        ConditionalWriteUnsupported when the store does not support them. Raises StorageError when nothing was created,
+        CommitStateUnknown when it is not known whether the file was created.
         """
         if not data:
             raise InvalidRequest(f"cannot publish {path}: an empty file cannot be created exclusively", path=path)

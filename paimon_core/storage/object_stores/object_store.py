@@ -26,7 +26,7 @@ class Meaning(Enum):
     REFUSED = auto()
     """The request was certainly not executed: access denied, an invalid request, or no connection."""
     UNKNOWN = auto()
-    """The request was sent; the store may have executed it, or may still execute it."""
+    """The request was sent, and its outcome is unknown: the store may have executed it, or may still execute it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def meaning_of(status: int) -> Meaning:
     """Classify a failed request by its HTTP status (300 or more).
 
     409 is a race with another request for the same key; 429 and most of 5xx ask the client to retry later. After such a
-    failure it is not known whether the request was executed, and the same request may be sent again.
+    failure it is not known whether the request was executed; the same request may be sent again.
     """
     if status == 404:
         return Meaning.MISSING
@@ -123,8 +123,8 @@ class ObjectStore(Protocol):
     def page(self, prefix: str, *, is_flat: bool, token: str | None, limit: int | None = None) -> Page:
         """Return a page of the keys with a prefix.
 
-        Unless ``is_flat``, a key with another ``/`` after the prefix is not listed: the page has only the part of the
-        key up to this ``/``.
+        Unless ``is_flat``, a key that has another ``/`` after the prefix is not listed itself: the page has only the
+        part of the key up to this ``/``.
         """
 
     def delete(self, keys: Sequence[str]) -> int:

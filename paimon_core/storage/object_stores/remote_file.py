@@ -61,7 +61,7 @@ class RemoteReader(io.RawIOBase):
         return data
 
     def readall(self) -> bytes:
-        """Return the rest of the file."""
+        """Return the remaining bytes of the file."""
         return self.read()
 
     def _bytes(self, start: int, end: int) -> bytes:

@@ -55,7 +55,8 @@ class Changes:
 
     @property
     def ways(self) -> tuple[tuple[str, int, int], ...]:
-        """Return (way, start, end) for each part of the range: the changes after snapshot ``start`` up to ``end``.
+        """Return (way, start, end) for each part of the range: how the changes after snapshot ``start`` up to ``end``
+        are found.
 
         The way is "changelog", "delta" or "diff".
         """
@@ -108,8 +109,8 @@ class Changes:
         """Compare the rows of the start version plus the changes with the rows of the end version, by bucket.
 
         The comparison uses the number and the hashes of the rows, with all columns and without ``where``. The call
-        reads both versions and all changes. A difference is stated in the proof and raises no error; ``Proof.check``
-        raises an error for it. Raises SnapshotNotFound when a version expired.
+        reads both versions and all changes. A difference is recorded in the proof and raises no error; ``Proof.check``
+        raises an error for a difference. Raises SnapshotNotFound when a version expired.
         """
         start, end = known(self.context, self.start), known(self.context, self.end)
         whole = replace(self, columns=tuple(self.context.schema.names), where=None, with_commit=False)

@@ -1,4 +1,4 @@
-"""Diff: the difference of two versions, with a summary of what changed in which column."""
+"""Diff: the difference of two versions, with a summary of the changes in each column."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ class DiffSummary:
     """The number of keys whose row differs. The number is 0 without a primary key: then a changed row counts as one
     removed and one added row."""
     columns: Mapping[str, int]
-    """By column, the number of changed rows with another value in this column; columns without differences are left
-    out."""
+    """For each column, the number of changed rows that have another value in this column; columns without differences
+    are left out.
+    """
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ class History:
     start: Version
     end: Version
     steps: Mapping[int, Snapshot]
-    """By id, the snapshots whose changes can be read: live snapshots and lasting changelogs."""
+    """The snapshots whose changes can be read, by id: live snapshots and lasting changelogs."""
     versions: Mapping[int, Snapshot]
-    """By id, the snapshots whose rows can be read: live and tagged snapshots."""
+    """The snapshots whose rows can be read, by id: live and tagged snapshots."""
     is_broken: bool = False
     """Whether ``end`` was not built on ``start``: there was a rollback, or the table was replaced."""
     contiguous_from: int = 0

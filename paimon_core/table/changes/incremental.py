@@ -230,7 +230,9 @@ def _between_times(context: TableContext, start: int, end: int) -> tuple[Version
 
 
 def _to_auto_tag(context: TableContext, name: str) -> tuple[Version, Version] | None:
-    """Return the versions of the automatic tag before ``name`` and of tag ``name``; None if one is missing."""
+    """Return the versions of the automatic tag before ``name`` and of tag ``name``; None if one of the tags is
+    missing.
+    """
     periods = Periods.of(context.options)
     own = periods.start(name)
     if own is None:

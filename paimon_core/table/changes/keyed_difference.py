@@ -1,8 +1,8 @@
 """Keyed difference: finds how the row of each key differs between two versions of one place, by key windows.
 
 A place is a bucket, or a whole partition. A file that both versions have is read only if its key range overlaps with a
-file that only one version has. A file of both versions is read once: the rows of a window are merged twice, to the
-earlier and to the later version. The comparison needs the memory of a merge (``lsm.key_windows``).
+file that only one version has. A file of both versions is read once: the rows of a window are merged twice, once to the
+earlier and once to the later version. The comparison needs the memory of a merge (``lsm.key_windows``).
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _AFTER."""
 def keyed_difference(context: TableContext, group: ChangedPlace) -> Iterator[pa.Table]:
     """Yield the changed rows of one bucket or partition in key order, with all columns and ``_VALUE_KIND``.
 
-    A new key gives +I, a removed key -D, and a key whose row differs gives -U followed by +U. NaN equals NaN, -0.0
-    equals 0.0, and the order of the entries of a map does not matter.
+    A new key gives a row +I, a removed key a row -D, and a key whose row differs gives a row -U and then a row +U. NaN
+    equals NaN, -0.0 equals 0.0, and the order of the entries of a map does not matter.
     """
     merging = _Merging.of(context, group.place[0])
     parts: list[_Owned] = [

@@ -1,10 +1,11 @@
-"""Row difference: finds the rows that one version of an append table has more often than the other, in any file.
+"""Row difference: finds the rows that one version of an append table has more often than the other version, in any
+file.
 
-Only files that one version has and the other lacks are read. Each of these files is read once to compute the hashes of
-its rows. A file with rows that differ is read again, unless its rows are among the first ``_HELD_BYTES``, which are
-held in memory. Rows with equal hashes of 128 bits count as equal (decision 0045). Memory: a batch of rows, the rows
-that are held, 1 byte per row, and the hashes of ``BIN_ROWS`` rows. More hashes are written to files on local disk. With
-``write-buffer-spillable`` = false, all hashes are in memory, 24 bytes per row.
+Only files that one version has and the other version lacks are read. Each of these files is read once to compute the
+hashes of its rows. A file with rows that differ is read again, unless its rows are among the first ``_HELD_BYTES``,
+which are held in memory. Rows with equal hashes of 128 bits count as equal (decision 0045). Memory: a batch of rows,
+the rows that are held, 1 byte per row, and the hashes of ``BIN_ROWS`` rows. More hashes are written to files on local
+disk. With ``write-buffer-spillable`` = false, all hashes are in memory, 24 bytes per row.
 """
 
 from __future__ import annotations

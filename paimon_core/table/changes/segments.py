@@ -2,9 +2,9 @@
 
 The changes of a snapshot are its changelog, its delta, or the difference between the versions before and after it. Two
 rules choose between these three ways. A version is *settled* when the changelog contains all of its rows. A changelog
-is used only between settled versions: other changelogs may lack rows of level 0 that a read returns. Where snapshots
-have expired, or where a snapshot does not state the rows that it replaced, the changes are the difference of the
-nearest versions that can be read.
+is used only between settled versions: other changelogs may lack rows of level 0 that a read returns. If snapshots have
+expired, or a snapshot does not state the rows that it replaced, the changes are the difference of the nearest versions
+that can be read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from paimon_core.table.changes.history import History
 from paimon_core.table.changes.versions import Version, known
 
 _DECIDING = ("changelog-producer", "deletion-vectors.enabled", "deletion-vectors.merge-on-read")
-"""Options that decide what the changelog of a snapshot contains."""
+"""Options that decide which rows the changelog of a snapshot contains."""
 
 
 class Way(StrEnum):

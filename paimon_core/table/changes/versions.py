@@ -86,7 +86,9 @@ def _at_time(context: TableContext, millis: int) -> Version:
 
 
 def known(context: TableContext, version: Version, why: str = "") -> Version:
-    """Return ``version`` if its rows can be read, else raise SnapshotNotFound; ``why``: why the rows are needed."""
+    """Return ``version`` if its rows can be read, else raise SnapshotNotFound; ``why`` is the reason in the error
+    text.
+    """
     if version.is_known:
         return version
     live = context.snapshots.ids()

@@ -36,7 +36,8 @@ class Branches:
         return [name for name in branches.names() if name in links or not branches.is_hidden(name)]
 
     def rename(self, name: str, new_name: str) -> None:
-        """Rename a branch to which no process writes. After a crash the branch has the old name, the new name or both.
+        """Rename a branch; no process may write to it at the same time. After a crash the branch has the old name, the
+        new name or both.
 
         Raises BranchNotFound, AlreadyExists, InvalidRequest, and CommitConflict when a concurrent writer committed to
         the branch.
@@ -46,7 +47,7 @@ class Branches:
     def delete(self, name: str) -> None:
         """Delete a branch; data files that only this branch used become orphans. Raises BranchNotFound, InvalidRequest.
 
-        ``maintenance.plan_branch_deletion`` shows what would be deleted.
+        ``maintenance.plan_branch_deletion`` shows which files would be deleted.
         """
         delete_branch(table_to_change(self.context), name)
 
@@ -54,7 +55,7 @@ class Branches:
         """Add the snapshots, schemas and tags of branch ``name`` to this branch; return its new latest snapshot.
 
         Snapshots become visible one after the other, in their order on ``name``; the next call completes an interrupted
-        call. Branch ``name`` is kept. Raises CommitConflict, which names what would be lost, when this branch has
-        changed since ``name`` was created; BranchNotFound, InvalidRequest.
+        call. Branch ``name`` still exists afterwards. Raises CommitConflict, which names what would be lost, when this
+        branch has changed since ``name`` was created; BranchNotFound, InvalidRequest.
         """
         return fast_forward(table_to_change(self.context), name)

@@ -1,8 +1,8 @@
 """Leases: a lease protects the snapshot of a long read from expiry until the read ends.
 
 A lease is a tag with a retention time, named as Java names its tags of batch reads
-(``batch-read-<snapshot>-<random>``). So every expiry, also Java's, keeps the files of the snapshot, and plans of an
-expiry name the tag. The end of the read deletes the tag; after a crash, the next expiry of tags after the retention
+(``batch-read-<snapshot>-<random>``). So every expiry, including Java's, keeps the files of the snapshot, and plans of
+an expiry name the tag. The end of the read deletes the tag; after a crash, the next expiry of tags after the retention
 time deletes it.
 """
 
@@ -27,9 +27,9 @@ from paimon_core.query.scan_options import LEASE_PREFIX, SCAN_HOLDER
 from paimon_core.table.refs.tags import Tags
 
 LONGEST = datetime.timedelta(days=7)
-"""The most time from the start of a lease to its end, with all renewals."""
+"""The longest time from the start of a lease to its end, including all renewals."""
 MOST_LEASES = 256
-"""The most leases of one table at a time."""
+"""The maximum number of leases of one table at a time."""
 _NAME = re.compile(rf"{LEASE_PREFIX}[0-9]+-[0-9a-f]{{8}}(?:-(.+))?")
 _HOLDER = re.compile(r"[A-Za-z0-9._-]{1,64}")
 View = TypeVar("View")
@@ -37,7 +37,7 @@ View = TypeVar("View")
 
 @dataclass(frozen=True)
 class LeaseTag:
-    """A lease as the table records it; other engines may have created it."""
+    """A lease as the table records it; another engine may have created it."""
 
     tag: str
     snapshot_id: int
@@ -88,9 +88,9 @@ class Lease(Generic[View]):
         self.table: View = open_at(self.tag.snapshot)
 
     def renew(self, keep_for: datetime.timedelta) -> None:
-        """Protect the snapshot for ``keep_for`` from now on, also if its snapshot file has expired; creates a new tag.
+        """Protect the snapshot for ``keep_for`` from now on, even if its snapshot file has expired; creates a new tag.
 
-        The old tag is deleted when the new one exists, so that the snapshot is protected at every moment. Raises
+        The old tag is deleted after the new tag was created, so that the snapshot is protected at every moment. Raises
         InvalidRequest when the lease would last more than ``LONGEST`` in all, TagNotFound when the lease has ended and
         its tag is deleted.
         """
@@ -121,7 +121,7 @@ class Lease(Generic[View]):
 
 
 def leases_of(context: TableContext) -> list[LeaseTag]:
-    """Return the leases of a table, sorted by tag, also leases whose time is over."""
+    """Return the leases of a table, sorted by tag, including leases whose time is over."""
     return [
         LeaseTag(tag.name, tag.snapshot.id, name.group(1) or "", tag.expires_millis)
         for tag in same_table(context).tags.list()

@@ -42,12 +42,13 @@ class Tags:
     ) -> Tag:
         """Create a tag on a snapshot (default: the snapshot to which the table is pinned, or the latest).
 
-        ``snapshot`` is an id, also of an expired snapshot that another tag references. ``time`` and ``watermark``
+        ``snapshot`` is an id; the snapshot may have expired if another tag references it. ``time`` and ``watermark``
         select the first snapshot, live or tagged, that was committed at or after ``time``, or whose watermark is at or
         after ``watermark``. After ``keep_for``, ``expire`` and later commits may delete the tag; the default is option
         ``tag.default-time-retained``.
 
-        Raises AlreadyExists, SnapshotNotFound, InvalidRequest (also for a name of digits only, which looks like an id).
+        Raises AlreadyExists, SnapshotNotFound, and InvalidRequest (for example for a name of digits only, which looks
+        like an id).
         """
         self.context.paths.tag(name)  # raises InvalidRequest for an invalid name
         if sum(v is not None for v in (snapshot, time, watermark)) > 1:
@@ -109,7 +110,7 @@ class Tags:
         return tuple(create_due_tags(table_to_change(self.context)))
 
     def _tag_snapshot(self, snapshot: int | None, tag: Callable[[Snapshot], Tag]) -> Tag:
-        """Call ``tag`` with the snapshot; use a newer one if the latest snapshot expires before it is tagged."""
+        """Call ``tag`` with the snapshot; if the latest snapshot expires before it is tagged, use a newer snapshot."""
 
         def latest(found: Snapshot | None) -> Tag:
             if found is None:

@@ -30,7 +30,9 @@ from paimon_core.table.writes.overwrite_target import overwrite_target
 Change = Callable[[TableContext, ScanPlan, Any], list[CommitMessage]]
 """A function of context, plan and predicate: it returns the messages that change the matching rows of the plan."""
 Run = Callable[[Change, TableContext, ScanPlan, Any], list[CommitMessage]]
-"""Calls a ``Change`` with the other arguments: once in this process, or for parts of the plan in other processes."""
+"""Calls a ``Change`` with the other arguments, either once in this process, or for parts of the plan in other
+processes.
+"""
 
 
 def in_this_process(change: Change, context: TableContext, plan: ScanPlan, where: Any) -> list[CommitMessage]:

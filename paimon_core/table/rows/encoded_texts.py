@@ -15,7 +15,7 @@ from paimon_core.types import BINARY_ROOTS, STRING_ROOTS
 
 _TEXTS = {pa.string(), pa.binary(), pa.large_string(), pa.large_binary()}
 _MOST_BYTES = 1 << 30
-"""The most bytes of a column's dictionary arrays; a larger column is decoded, as a plain array has at most 2 GiB."""
+"""The maximum bytes of a column's dictionary arrays; a larger column is decoded: a plain array has at most 2 GiB."""
 
 
 def conform_encoded(

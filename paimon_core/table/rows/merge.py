@@ -42,8 +42,8 @@ def check_by_key(context: TableContext, clauses: Clauses, on: Sequence[str]) -> 
     keys, engine = context.schema.primary_keys, context.options["merge-engine"]
     if clauses.not_matched and set(on) != set(keys):
         raise InvalidRequest(
-            f"table {context.name}: rows are inserted by primary key, so that on must be {list(keys)}, not {list(on)}: "
-            "match on these columns, or pass when_not_matched=None",
+            f"table {context.name}: rows are inserted by primary key, so the argument on must be {list(keys)}, not "
+            f"{list(on)}: match on these columns, or pass when_not_matched=None",
             table=context.name,
         )
     if engine != "deduplicate" and any(isinstance(c, Update) for c in clauses.changes):

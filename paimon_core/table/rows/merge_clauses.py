@@ -1,4 +1,4 @@
-"""Merge clauses: what ``Table.merge`` does with rows that match, and with rows that do not match.
+"""Merge clauses: the actions of ``Table.merge`` for rows that match, and for rows that do not match.
 
 Each clause may have conditions: ``where`` is on columns of the table, ``source_where`` on columns of the source. For
 each row, the first clause of a list applies whose conditions are true. ``merge_spark`` also takes texts and columns of
@@ -107,7 +107,7 @@ class Clauses:
                 values = set_of(clause, context, source, on)
                 if clause.set is None and not values:
                     raise InvalidRequest(
-                        "the source has only the columns on, so that an Update sets nothing: pass when_matched=None"
+                        "the source has only the columns on, so an Update would set nothing: pass when_matched=None"
                     )
                 check_assignments(context, values)
         for values in self._values():

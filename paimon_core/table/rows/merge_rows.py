@@ -45,7 +45,9 @@ from paimon_core.table_indexes.bucket_vectors import index_files_by_bucket
 from paimon_core.write.table_writer import TableWriter
 
 _PAIRS = 1 << 22
-"""The most pairs of a table row and a source row to hold at once, when the source has several rows with one key."""
+"""The largest number of pairs of a table row and a source row to hold at once, when the source has several rows with
+one key.
+"""
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ class Merge:
         for place in again[~(deletes[clause[again]] & deletes[clause[again - 1]])][:1]:
             raise InvalidRequest(
                 f"table {self.context.name}: several rows of the source change the row with "
-                f"{self.source.key_text(rows, int(at[place]))}: only one may",
+                f"{self.source.key_text(rows, int(at[place]))}: only one row may do so",
                 table=self.context.name,
             )
         once = np.ones(len(at), np.bool_)
@@ -199,7 +201,7 @@ class Merge:
         for place in np.setdiff1d(np.arange(len(at)), first)[:1]:
             raise InvalidRequest(
                 f"table {self.context.name}: several rows of the source insert the row with "
-                f"{self.source.key_text(self.source.rows, int(at[place]))}: only one may",
+                f"{self.source.key_text(self.source.rows, int(at[place]))}: only one row may do so",
                 table=self.context.name,
             )
 

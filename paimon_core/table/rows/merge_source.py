@@ -33,7 +33,7 @@ Flags = npt.NDArray[np.bool_]
 _READ_BYTES = 64 << 20
 """Bytes of decoded rows of the source that are converted at once."""
 LISTED_KEYS = 10_000
-"""The most key values of a column that a filter of files lists; with more values, the filter is their range."""
+"""The maximum number of key values that a filter of files lists; with more values, the filter is their range."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Found(Generic[T]):
-    """What one attempt has read."""
+    """The result of the reads of one attempt."""
 
     reads: Reads
     files: Iterable[DataFile]

@@ -26,7 +26,7 @@ class Position:
     index: int = 0
     """The number of units (splits or files) of ``next_snapshot`` that were already read, when it is read in parts."""
     current: str = ""
-    """The delta manifest list of ``next_snapshot``, when a part of it was read; "" otherwise."""
+    """The delta manifest list of ``next_snapshot``, when only a part of this snapshot was read; "" otherwise."""
     previous: str = ""
     """The delta manifest list of the snapshot before ``next_snapshot``; "" when it is not known."""
     previous_uuid: str = ""

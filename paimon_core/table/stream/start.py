@@ -55,7 +55,7 @@ def open_stream(
 
 
 def overwrite_rule(context: TableContext, on_overwrite: str | None) -> str:
-    """Return what a stream does with overwrites: ``on_overwrite``, or if None the rule in the options of the table.
+    """Return how a stream handles overwrites: ``on_overwrite``, or if it is None the rule in the options of the table.
 
     Raises InvalidRequest for an unknown word, UnsupportedFeature for "added" in a table with a primary key.
     """

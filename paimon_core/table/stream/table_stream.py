@@ -51,7 +51,7 @@ class Waits(Protocol):
 
 @dataclass(frozen=True)
 class Batch:
-    """The rows of one snapshot: its whole content ("full"), or its changes."""
+    """The rows of one snapshot: its whole content ("full"), or only its changes."""
 
     context: TableContext
     plan: SnapshotPlan
@@ -181,7 +181,9 @@ class TableStream:
         return None
 
     def _next(self) -> Snapshot | None:
-        """Return the next snapshot; None if it does not exist or is younger than ``streaming.read.snapshot.delay``."""
+        """Return the next snapshot; None if there is none, or if it is younger than
+        ``streaming.read.snapshot.delay``.
+        """
         found = next_snapshot(self._context, self._position)
         return None if found is None or is_delayed(self._context, self._position, found) else found
 

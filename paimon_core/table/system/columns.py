@@ -13,7 +13,9 @@ from paimon_core.schema import DataField
 from paimon_core.types import parse_columns
 
 Makers = Mapping[str, Callable[[], Any]]
-"""By column, a function that returns the values as a list or an Arrow array; only requested columns are computed."""
+"""For each column, a function that returns its values as a list or an Arrow array; only requested columns are
+computed.
+"""
 
 
 @cache

@@ -37,7 +37,7 @@ class _Groups:
     """Manifest entries in groups; each method returns one value per group, computed for all groups at once."""
 
     def __init__(self, context: TableContext, entries: Sequence[ManifestEntry], *, by_bucket: bool = False) -> None:
-        """Group ``entries`` by partition, with ``by_bucket`` also by bucket; groups are sorted as in Java."""
+        """Group ``entries`` by partition, and with ``by_bucket`` by bucket too; groups are sorted as in Java."""
         self.entries = entries
         places: dict[tuple[bytes, int], int] = {}
         keys = ((e.partition, e.bucket if by_bucket else 0) for e in entries)

@@ -101,7 +101,7 @@ def _json(value: Any) -> str:
 
 
 def options(source: Source) -> Makers:
-    """Return one row per option of the schema, with how it is used here: see ``paimon_core.options.Use``."""
+    """Return one row per option of the schema, with its effect in this library: see ``paimon_core.options.Use``."""
     context = source.context
     uses = context.options.uses
     return from_rows("key value use", ((k, v, uses.get(k)) for k, v in sorted(context.schema.options.items())))

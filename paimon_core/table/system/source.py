@@ -108,7 +108,7 @@ def _may_hold(where: BoundPredicate, manifest: ManifestFile) -> bool:
 def _parsed(text: str, types: tuple[DataType, ...]) -> list[bytes] | None:
     """Return the serialized partitions with this text; None if they cannot be determined.
 
-    There are several partitions when "null" in the text may be a null or a word.
+    There may be several such partitions, because "null" in the text can be a null or the word null.
     """
     if not (text.startswith("{") and text.endswith("}")):
         return []

@@ -32,7 +32,7 @@ class Rows(Protocol):
 
 @dataclass(frozen=True)
 class MetadataRows:
-    """Rows that one call of ``make`` computes; a part is an Arrow stream of some of the rows."""
+    """Rows that one call of ``make`` computes; each part is an Arrow stream of some of these rows."""
 
     make: Callable[[], pa.Table]
 
@@ -76,7 +76,7 @@ class SystemScan:
         return pa.schema([f.arrow for f in self.fields])
 
     def parts(self) -> list[bytes]:
-        """Return the rows in parts, which ``read`` takes, also in another process; ``limit`` is not applied."""
+        """Return the rows in parts that ``read`` takes, even in another process; ``limit`` is not applied."""
         return list(self.rows.parts())
 
     def read(self, part: bytes) -> Iterator[pa.Table]:

@@ -1,6 +1,6 @@
 """Maintenance: expiry, removal of orphans, repair and checks of one table.
 
-Methods ``plan_*`` return a plan of what would be deleted; the caller checks it, and ``apply`` applies it.
+Methods ``plan_*`` return a plan of the deletions; the caller checks it, and ``apply`` applies it.
 """
 
 from __future__ import annotations
@@ -138,8 +138,8 @@ class Maintenance(expiry.Expiry):
     def plan_branch_deletion(self, name: str) -> Plan:
         """Plan to delete the metadata files of a branch; data files that only this branch used become orphans.
 
-        Raises InvalidRequest for main, and BranchNotFound, also for a branch that is only partly created or deleted:
-        delete such a branch with ``Table.branches.delete``.
+        Raises InvalidRequest for main. Raises BranchNotFound for a branch that does not exist, or that is only partly
+        created or deleted: delete such a branch with ``Table.branches.delete``.
         """
         return branches.plan_branch_deletion(self._checked_context(), name)
 

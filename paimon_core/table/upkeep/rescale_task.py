@@ -1,7 +1,7 @@
 """Rescale task: the buckets of one partition to rewrite, as a value that can be sent to another process.
 
-Memory holds one bucket reader and ``write-buffer-size`` bytes; more rows of a partition are stored on local disk until
-they are written.
+Memory holds one bucket reader and ``write-buffer-size`` bytes; all other rows of a partition are stored on local disk
+until they are written.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def run_rescales(context: TableContext, tasks: Sequence[RescaleTask]) -> list[Co
 
 def run_rescale(context: TableContext, task: RescaleTask) -> list[CommitMessage]:
     """Write the rows of a partition to its new buckets; when this fails, no new file remains."""
-    # A bucket has files with disjoint keys only after a single flush, so rows are spilled to disk whatever the options
-    # say.
+    # A bucket has files with disjoint keys only after a single flush, so rows are always spilled to disk, even if the
+    # options exclude it.
     spills = {"write-buffer-spillable": True, "write-buffer-spill.max-disk-size": sys.maxsize}
     with TableWriter(context.with_values({**spills, "bucket": task.total_buckets}), ignore_existing=True) as writer:
         for bucket in task.buckets:

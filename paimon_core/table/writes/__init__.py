@@ -1,4 +1,4 @@
-"""Writes of a table: rows, overwrites, prepared commits, and what follows a commit.
+"""Writes of a table: rows, overwrites, prepared commits, and the steps after a commit.
 
 Core types and functions:
 

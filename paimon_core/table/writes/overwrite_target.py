@@ -9,7 +9,8 @@ from paimon_core.predicate import Where
 
 
 def overwrite_target(context: TableContext, where: Where | None = None) -> Overwrite:
-    """Return what an overwrite replaces: the partitions that match, the partitions of the data, or the whole table.
+    """Return the partitions that an overwrite replaces: the partitions that match, the partitions of the data, or the
+    whole table.
 
     Raises InvalidRequest when ``where`` uses other columns than partition columns.
     """

@@ -1,7 +1,7 @@
 """Prepared: a commit whose rows are written and not yet published, so that the result can be checked first.
 
-The data files are in their buckets, and the manifests of the next snapshot (the draft) are written, but no snapshot
-file references them. A view pinned to the draft reads the whole table as it will be after the publish, with an ordinary
+The data files are in their buckets, and the manifests of the next snapshot (the draft) are written. No snapshot file
+references them. A view pinned to the draft reads the whole table as it will be after the publish, with an ordinary
 scan. The publish creates the snapshot file. After a crash at any point, the table has either the state before or the
 published state. The files of a draft that is never published are orphans.
 """
@@ -83,12 +83,12 @@ class Prepared:
         return TableView(context, self.snapshot)
 
     def publish(self, *, rebase: bool = False) -> Snapshot:
-        """Publish exactly what ``table`` shows; return the snapshot, also if an earlier call has published it.
+        """Publish exactly the rows that ``table`` shows; return the snapshot, even if an earlier call has published it.
 
         Raises CommitConflict after a concurrent commit, because the published table would differ from the draft that
         the caller has checked; ``again`` then creates a new draft to check. With ``rebase``, a commit that only adds
-        rows is then published on the new latest snapshot, which the caller has not checked. Raises CommitConflict also
-        when files are missing, CommitStateUnknown (nothing was deleted: publish again), UnsupportedFeature.
+        rows is then published on the new latest snapshot, which the caller has not checked. Raises CommitConflict for a
+        conflict or for missing files, CommitStateUnknown (nothing was deleted: publish again), UnsupportedFeature.
         """
         if (published := self._published_snapshot()) is not None:
             return self._settle(self._context, published)
@@ -114,8 +114,8 @@ class Prepared:
     def discard(self) -> None:
         """Delete the data files and the draft.
 
-        Raises InvalidRequest when the commit was published, also if its snapshot has expired; CommitStateUnknown when a
-        publish was sent that may still succeed; CorruptTable, PlanOutdated when it cannot be determined whether the
+        Raises InvalidRequest when the commit was published, even if its snapshot has expired; CommitStateUnknown when a
+        publish was sent that may still succeed; CorruptTable or PlanOutdated when it cannot be determined whether the
         files are in use.
         """
         self._refuse_published("discard it")

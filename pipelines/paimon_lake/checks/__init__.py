@@ -4,7 +4,7 @@ Other packages import from here.
 
 Core types and functions:
 
-- ``CheckContext``: what a check may use: the load, the history, the time
+- ``CheckContext``: the values that a check may use: the load, the history, the time
 - ``LoadRecord``: the numbers of rows of one load, from its snapshot
 - ``Rows``: the rows that are checked
 - ``run_check``: runs one check

@@ -1,4 +1,5 @@
-"""CheckContext: the input of a check besides the rows: the time, the history of loads, the partitions of the load.
+"""CheckContext: the input of a check in addition to the rows: the time, the history of loads, the partitions of the
+load.
 
 The history of loads is read from the snapshots of the commit user ``load <table>``, or ``load <table> part <part>``.
 Their properties state how many rows a load read, wrote and rejected (decision 0021).
@@ -28,7 +29,7 @@ from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.lag import Lag
 
 _WITHOUT_ROWS = ("COMPACT", "ANALYZE")
-"""The kinds of snapshots that do not change what a reader sees."""
+"""The kinds of snapshots that do not change the rows that a reader sees."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class LoadRecord:
 
 @dataclass(frozen=True)
 class CheckContext:
-    """What checks use beside the table; ``now`` must have a time zone."""
+    """The values that checks use in addition to the table; ``now`` must have a time zone."""
 
     now: datetime
     where: Predicate | None = None

@@ -1,4 +1,4 @@
-"""Lag check: compares how far a table is behind its source of changes with the bounds of its declaration."""
+"""Lag check: compares the distance between a table and its source of changes with the bounds of its declaration."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def compared(check: LagCheck, found: Lag) -> Result:
     broken = []
     if not found.position:
         return 1, found.text()
-    if found.lag_messages is not None:  # the other bounds are for the parts that follow a database
+    if found.lag_messages is not None:  # the other bounds only apply to parts that follow a database
         if check.max_messages is not None and found.lag_messages > check.max_messages:
             broken.append(f"at most {check.max_messages:,} messages behind are allowed")
         return len(broken), ": ".join([found.text(), *broken])

@@ -1,6 +1,6 @@
 """Load checks: freshness, row_count and volume, which use the history of loads and a count or maximum of the table.
 
-These checks cover the whole table, also when a load wrote only some partitions.
+These checks cover the whole table, even when a load wrote only some partitions.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _aged(what: str, age: float, most: float) -> Result:
 
 
 def row_count(check: RowCountCheck, rows: Rows, context: CheckContext) -> Result:
-    """Check that each load wrote or rejected the rows that it read, or lets them wait; check the number of rows.
+    """Check that each row that a load read was written, was rejected or waits; check the number of rows.
 
     The numbers of a load are not compared with the rows of the table, because an upsert writes more rows than it adds.
     """

@@ -47,12 +47,12 @@ def run_check(
 ) -> CheckResult:
     """Evaluate one check; a check that cannot be evaluated fails, with the reason in its sentence.
 
-    ``table`` is read at one snapshot: at the snapshot that it is pinned to (also the draft of a prepared commit), or
-    else the latest one. Commits during the check have no effect. When the latest snapshot expires during the check, a
-    newer one is read.
+    ``table`` is read at one snapshot: the snapshot that it is pinned to (which may be the draft of a prepared commit),
+    or else the latest snapshot. Commits during the check have no effect. When the latest snapshot expires during the
+    check, a newer snapshot is read.
 
     ``context.where`` restricts not_null, accepted_values and range, and unique if its columns contain the columns of
-    the filter. The other types check the whole table, and so does unique with other columns.
+    the filter. The other types of checks, and unique with other columns, check the whole table.
     """
     return _checked((check,), spec, table, context, spark)[0]
 
@@ -106,7 +106,7 @@ def _checked(
             if isinstance(error, StorageError) and raises:
                 raise
             wrong, sentence = 1, f"cannot be evaluated: {_reason(error)}"
-            if not isinstance(check, SqlCheck):  # a query may read other tables too
+            if not isinstance(check, SqlCheck):  # a query may read other tables as well
                 sentence = for_table(sentence, spec.name)
         results.append(CheckResult(check.label, spec.name, wrong, sentence, check.severity))
     return results

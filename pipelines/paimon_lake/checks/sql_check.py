@@ -28,10 +28,10 @@ def sql(check: SqlCheck, rows: Rows, context: CheckContext, spark: Spark | None)
     """
     if spark is None:
         raise PipelineError("a check of type sql needs a Spark session: it runs with loads and in jobs, not in sensors")
-    # Imported here, because sensors evaluate the other checks without Spark.
+    # Imported only here, because sensors evaluate the other checks without Spark.
     from paimon_lake.sources.views import collected, with_views
 
-    # A ChainMap does not copy the tables of the context: they are opened only when the query names them.
+    # A ChainMap does not copy the tables of the context: a table is opened only when the query names it.
     tables = ChainMap({rows.table.name: rows.table}, cast(dict[str, TableView], context.tables))
     found = collected(with_views(spark(), check.query, tables), limit=_COUNTED + 1)
     if not found:

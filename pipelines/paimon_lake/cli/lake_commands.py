@@ -70,13 +70,14 @@ def add_lake_commands(add: Add) -> None:
 
 
 def write_new(folder: Path) -> str:
-    """Write a new lake and return what to do next."""
+    """Write a new lake and return a text about the next steps."""
     files = new_lake(folder)
     return f"{folder} has {len(files)} files: read {folder / 'README.md'}"
 
 
 def lines_of(spark: Spark, settings: Settings, asked: argparse.Namespace) -> tuple[list[str], bool]:
-    """Run ``check``, ``apply``, ``infer`` or ``release``; return the lines to print, and whether all is well.
+    """Run ``check``, ``apply``, ``infer`` or ``release``; return the lines to print, and whether the command found no
+    problem.
 
     Only ``check`` uses Spark, and only for a lake with queries.
     """

@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"paimon-lake {asked.command}: {error}", file=sys.stderr)
         return 1
     except TablesFailed as error:
-        for result in error.results if asked.command != "follow" else ():  # it has printed them
+        for result in error.results if asked.command != "follow" else ():  # follow has already printed the results
             print(result.to_json() if asked.json else result.sentence(), flush=True)
         print(f"paimon-lake {asked.command}: {error}", file=sys.stderr)
         return 1
@@ -199,7 +199,7 @@ def _show(settings: Settings) -> int:
         raise PipelineError(nothing_declared(settings))
     found = with_lags(settings, overviews(settings))
     if not found:
-        raise PipelineError(f"there is no table in {settings.warehouse} yet: `apply` creates those that are declared")
+        raise PipelineError(f"there is no table in {settings.warehouse} yet: `apply` creates the declared tables")
     print(lake_text(found))
     for damaged in (v for v in found if v.problem):
         print(f"paimon-lake show: {damaged.name.strip()}: {damaged.problem}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Checks: what must hold for the rows of a table. ``type`` selects the kind; each kind has its own keys."""
+"""Checks: the rules for the rows of a table. ``type`` selects the kind; each kind has its own keys."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class VolumeCheck(_Check):
 
 
 class LagCheck(_Check):
-    """The table is not far behind its source of changes, and the source keeps little of its log for the table.
+    """The table is not far behind its source of changes, and the source does not keep much of its log for the table.
 
     The check asks the source, without Spark. It fails when the source does not answer.
     """
@@ -157,7 +157,8 @@ class LagCheck(_Check):
 class PartsCompleteCheck(_Check):
     """No row of a table with parts lacks a part for longer than ``max_wait``.
 
-    A row lacks a part when the part never had a row with its key; a part that was deleted is not lacking.
+    A row lacks a part when the part never had a row with the key of the row; a row whose part was deleted does not lack
+    the part.
     """
 
     type: Literal["parts_complete"]
@@ -167,8 +168,8 @@ class PartsCompleteCheck(_Check):
     max_wait: Duration
     """The longest time without the part, such as ``30 min``, ``2 h`` or ``1 d``."""
     column: str = ""
-    """The date or timestamp column from which a row waits; rows with a null in it are counted, but not checked.
-    Default: the rows are compared with the rows of the newest snapshot that is ``max_wait`` old, so
+    """The date or timestamp column that states when a row began to wait; rows with a null in this column are counted
+    and not checked. Default: the rows are compared with the rows of the newest snapshot that is ``max_wait`` old, so
     ``retention.keep_hours`` must be longer.
     """
 

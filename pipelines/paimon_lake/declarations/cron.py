@@ -48,7 +48,7 @@ def why_not_cron(text: str) -> str:
 
 
 def _values(part: str, low: int, high: int, words: dict[str, int]) -> set[int] | None:
-    """Return the numbers that one part of a field stands for, such as ``1-5`` or ``*/10``; None for an invalid part."""
+    """Return the numbers that one part of a field means, such as ``1-5`` or ``*/10``; None for an invalid part."""
     match = _PART.fullmatch(part)
     if match is None:
         return None

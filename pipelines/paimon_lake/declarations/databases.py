@@ -37,7 +37,9 @@ class PostgresDatabase(Model):
     """A batch ends with the first whole transaction after this many bytes of changes. A load takes several times this
     memory in the driver."""
     transaction_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = _KEYS["transaction_bytes"].default
-    """The greatest size of one transaction's changes of the tables, in bytes; a greater one is refused."""
+    """The largest number of bytes of changes that one transaction may have in the tables; a larger transaction is
+    refused.
+    """
     run_seconds: Annotated[int, Field(ge=1)] = _KEYS["run_seconds"].default
     """After this time a run begins no further batch; the next run continues."""
 
@@ -53,7 +55,9 @@ def check_database(name: str, database: PostgresDatabase, *, is_rest: bool) -> N
 
 
 def with_database(spec: TableSpec, databases: Mapping[str, PostgresDatabase]) -> TableSpec:
-    """Return a declaration whose source has the keys of its database; unchanged if it names no known database."""
+    """Return a declaration whose source has the keys of its database; the declaration is returned unchanged if it names
+    no known database.
+    """
     source = spec.source
     if not isinstance(source, PostgresChangesSource) or source.database not in databases:
         return spec
@@ -69,7 +73,7 @@ def tables_of(tables: Mapping[str, TableSpec], database: str) -> list[str]:
 
 
 def database_of(spec: TableSpec) -> str:
-    """Return the database whose slot a table shares; "" for a table without one."""
+    """Return the database whose slot a table shares; "" for a table that shares no slot."""
     return spec.source.database if isinstance(spec.source, PostgresChangesSource) else ""
 
 

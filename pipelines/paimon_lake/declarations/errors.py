@@ -47,7 +47,7 @@ _RULES = {
     "too_short": "a list with at least {min_length} entry",
     "tuple_type": "a list",
 }
-"""Maps each kind of error of pydantic to a text about what the value must be."""
+"""Maps each kind of error of pydantic to a text about the allowed values."""
 _IN_WORDS = {"string_type": ": write it in quotes"}
 _CREDENTIALS = re.compile(r"://[^\s@/]*:\S*@")
 
@@ -62,7 +62,7 @@ def sentence(
     come first, because a misspelt key is also reported as missing; the other errors follow in the order of the file.
     """
     found = [_Found.of(one, model, written) for one in error.errors(include_url=False)]
-    # Pydantic does not count wrong entries, so it reports a list of wrong entries also as too short: drop that error.
+    # Pydantic does not count wrong entries, so it also reports a list of wrong entries as too short: drop that error.
     wrong = {one.key[:-1] for one in found}
     found = [one for one in found if one.kind != "too_short" or one.key not in wrong]
     found.sort(key=lambda one: (one.kind != "extra_forbidden", spot(one.key)[1]))
@@ -159,7 +159,7 @@ class _Found:
         return nearest(self.value, allowed) if isinstance(self.value, str) else ""
 
     def _type(self, name: str) -> str:
-        """Return what is wrong with the key ``type`` of a mapping; this key selects the model of the mapping."""
+        """Return the error of the key ``type`` of a mapping; this key selects the model of the mapping."""
         allowed = sorted(_tagged(self.types[-1]))
         listed = f"one of {', '.join(allowed)}"
         if not isinstance(self.value, Mapping):

@@ -1,8 +1,8 @@
 """The folder of a lake: ``base.yaml`` for all environments, ``<environment>.yaml`` over it, and ``tables/*.yaml``.
 
 The folder is the argument, else the directory in PAIMON_LAKE_CONFIGS, else ``configs`` in the working directory, else
-the working directory when it has a ``base.yaml``. A file must not contain secrets: it contains the names of the
-environment variables that contain them.
+the working directory when it has a ``base.yaml``. A file must not contain secrets: it names the environment variables
+that contain the secrets.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ _M = TypeVar("_M", bound=Model)
 
 
 def configs_folder(given: str | Path | None = None) -> Path:
-    """Return the folder of the declarations as an absolute path; raises SettingsError when it does not exist."""
+    """Return the folder of the declarations as an absolute path; raises SettingsError when this folder does not
+    exist.
+    """
     named = given or os.environ.get(FOLDER)
     here = "." if Path("base.yaml").is_file() and not Path(DEFAULT_FOLDER).is_dir() else DEFAULT_FOLDER
     folder = _plain(Path(named or here).expanduser().absolute())
@@ -57,7 +59,7 @@ def environments(configs: str | Path | None = None) -> list[str]:
 def load_settings(
     environment: str | None = None, *, warehouse: str | None = None, configs: str | Path | None = None
 ) -> Settings:
-    """Read the settings of an environment: the argument, else PAIMON_ENV, else ``local``.
+    """Read the settings of an environment: the environment is the argument, else PAIMON_ENV, else ``local``.
 
     ``warehouse`` replaces the configured warehouse. Raises SettingsError, which names file, line and key.
     """

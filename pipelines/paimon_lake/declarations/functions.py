@@ -1,6 +1,6 @@
 """Functions: find the function that a declaration names as ``module:function``.
 
-The folder of the declarations is searched first. Each file is executed once in a process, also when several
+The folder of the declarations is searched first. Each file is executed once in a process, even when several
 declarations name it.
 """
 

@@ -45,7 +45,7 @@ def texts() -> dict[str, str]:
 
 
 def write_schemas(folder: Path) -> None:
-    """Write the schema files into ``folder/schema``, which is created when it does not exist."""
+    """Write the schema files into ``folder/schema``; create this folder when it does not exist."""
     (folder / "schema").mkdir(parents=True, exist_ok=True)
     for name, text in texts().items():
         (folder / "schema" / name).write_text(text, encoding="utf-8")

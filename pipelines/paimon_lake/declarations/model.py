@@ -1,6 +1,6 @@
 """Model: the base of all declarations, and the types of their values.
 
-A key that a model does not have is an error. YAML reads ``2`` and ``true`` as a number and a boolean. Where a text is
+A key that a model does not have is an error. YAML reads ``2`` and ``true`` as a number and a boolean. If a text is
 expected, as for table options and Spark settings, numbers and booleans are accepted and converted to texts.
 """
 
@@ -78,7 +78,7 @@ def _timezone(value: str) -> str:
     try:
         ZoneInfo(value)
     except (KeyError, ValueError, OSError):
-        raise ValueError(f"{value!r:.80} is not a time zone, such as UTC or Europe/Berlin") from None
+        raise ValueError(f"{value!r:.80} is not the name of a time zone such as UTC or Europe/Berlin") from None
     return value
 
 

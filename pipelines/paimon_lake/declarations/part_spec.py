@@ -1,4 +1,4 @@
-"""Part specs: each part of a wide table as a declaration of its own, and the rules that parts must follow.
+"""Part specs: gives each part of a wide table a declaration of its own, and checks the rules for parts.
 
 The loads, the checks of sources and Dagster take a ``PartSpec`` as they take the declaration of a table with a source.
 """
@@ -68,7 +68,7 @@ class PartSpec(TableSpec):
 
     @property
     def load_name(self) -> str:
-        """The name under which the loads of this part record what they loaded."""
+        """The load name of this part: its loads are recorded under this name."""
         return f"{self.name} part {self.part}"
 
     @property
@@ -88,7 +88,7 @@ class PartSpec(TableSpec):
 
     @property
     def write_mode(self) -> Mode:
-        """How a load of the part writes: ``changes`` where rows have kinds, else ``upsert``."""
+        """How a load of the part writes: ``changes`` if the rows have kinds, else ``upsert``."""
         return "changes" if self.kinds is not None or has_events(self.source) else "upsert"
 
     @property
@@ -102,7 +102,9 @@ class PartSpec(TableSpec):
 
 
 def load_specs(spec: TableSpec) -> tuple[TableSpec, ...]:
-    """Return a spec for each load of a table: its parts, or the table itself; () for a table that is not loaded."""
+    """Return a spec for each load of a table: one for each of its parts, or one for the table itself; () for a table
+    that is not loaded.
+    """
     if spec.parts:
         return tuple(part_spec(spec, name) for name in spec.parts)
     return () if spec.source is None else (spec,)
@@ -212,9 +214,9 @@ def _mistakes(spec: TableSpec) -> Iterator[tuple[Key, str]]:
 def _of_table(spec: TableSpec) -> Iterator[tuple[Key, str]]:
     for key in _NOT_HERE:
         if key in spec.model_fields_set and getattr(spec, key):
-            yield (key,), "has no place beside parts: each part has a source, and the primary key is common"
+            yield (key,), "is not allowed beside parts: each part has a source, and the primary key is common"
     if not spec.columns:
-        yield ("columns",), "the columns of a table with parts cannot be inferred: write them down"
+        yield ("columns",), "the columns of a table with parts cannot be inferred: list them in the declaration"
     for column in spec.partition_by:
         if column not in spec.primary_key:
             yield ("partition_by",), f"{column!r:.80} is not in the primary_key: only one part could fill it"
@@ -274,7 +276,7 @@ def _of_part(spec: TableSpec, name: str, part: Part) -> Iterator[tuple[Key, str]
     if isinstance(part.source, KafkaSource) and part.source.key:
         yield (
             (*key, "source", "key"),
-            "has no place in a part: a tombstone has no value of order_by; delete by kinds, or by change events",
+            "is not allowed in a part: a tombstone has no value of order_by; delete by kinds, or by change events",
         )
     for role in ("columns", "order_by"):
         columns = getattr(part, role)
@@ -293,7 +295,7 @@ def _of_part(spec: TableSpec, name: str, part: Part) -> Iterator[tuple[Key, str]
     if part.kinds is not None and part.kinds.column in spec.columns and part.kinds.column not in part.filled:
         yield (*key, "kinds", "column"), f"{part.kinds.column!r:.80} is a column that this part does not fill"
     if getattr(part.source, "schema_changes", "") == "apply":
-        yield (*key, "source", "schema_changes"), "apply does not fit a part: a new column would belong to no part"
+        yield (*key, "source", "schema_changes"), "apply cannot be used in a part: a new column would belong to no part"
     if isinstance(part.source, FilesSource | KafkaSource):
         for role, columns in (("rename", part.source.rename.values()), ("add", part.source.add)):
             for column in columns:

@@ -1,4 +1,6 @@
-"""Partitions: how the loads of a table are divided, so that a run loads some partitions and a backfill the others."""
+"""Partitions: how the loads of a table are divided, so that a run loads some partitions and a backfill loads the other
+partitions.
+"""
 
 from __future__ import annotations
 

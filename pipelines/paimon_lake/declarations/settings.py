@@ -17,7 +17,7 @@ from paimon_lake.declarations.yaml_file import shown
 
 
 class SparkSettings(Model):
-    """Where Spark runs and with which configuration."""
+    """The Spark master, and the configuration of Spark."""
 
     master: str = "local[2]"
     """The URL of the master, or ``local[N]`` for N threads of this machine."""

@@ -62,7 +62,7 @@ class TableSpec(Model):
     name: str
     """The name, ``<database>.<table>``: the name of the file."""
     comment: str = ""
-    """What the table contains."""
+    """A description of the table."""
     columns: Annotated[
         Mapping[str, str], BeforeValidator(_columns, json_schema_input_type=Literal["infer"] | dict[str, str])
     ] = {}
@@ -80,12 +80,12 @@ class TableSpec(Model):
     source: Source | None = None
     """Where the rows come from; ``type`` selects the kind."""
     parts: Mapping[str, Part] = Field(default={})
-    """Instead of ``source``: several sources; each source fills its own columns of the rows that have its keys."""
+    """Several sources, instead of ``source``; each source fills its own columns of the rows that have its keys."""
     partitions: Annotated[
         Partitions | None,
         BeforeValidator(_partitions, json_schema_input_type=Literal["none", "dynamic"] | Partitions | None),
     ] = None
-    """How loads are divided, so that a run loads some of the partitions and a backfill the others."""
+    """How loads are divided, so that a run loads some of the partitions and a backfill loads the other partitions."""
     mode: Mode | None = None
     """How a load writes; default: ``changes`` with ``kinds`` and for change events, ``upsert`` with a primary key,
     ``append`` without; a sql source replaces all rows (``overwrite``), or the partitions of the run in a table with
@@ -93,15 +93,16 @@ class TableSpec(Model):
     kinds: Kinds | None = None
     """The column that says whether a row inserts, updates or deletes."""
     order_by: Names = ()
-    """The columns that order rows with the same primary key: the greatest is the newest row. Without these
-    columns and without the option ``sequence.field``, the row of the later file is the newest. A query or a function
-    may order by columns that the table does not have."""
+    """The columns that order rows with the same primary key: the row with the greatest values is the newest row.
+    Without these columns and without the option ``sequence.field``, the row of the later file is the newest. A query or
+    a function may order by columns that the table does not have.
+    """
     schedule: Annotated[Schedule | None, BeforeValidator(schedule_of, json_schema_input_type=str | Schedule | None)] = (
         None
     )
     """When the table is loaded: a cron expression, or a mapping."""
     checks: tuple[Check, ...] = Field(default=(), strict=False)
-    """What must hold for the rows; ``type`` selects the kind of each check."""
+    """The rules for the rows; ``type`` selects the kind of each check."""
     rejects: Rejects = Rejects()
     """Which share of a load's rows may be rejected, and where rejected rows are kept."""
     backfill_per_run: Annotated[int, Field(ge=1)] = 1
@@ -111,7 +112,7 @@ class TableSpec(Model):
     nightly_tag: bool = True
     """Whether the nightly job tags the latest snapshot."""
     retention: Retention = Retention()
-    """What maintenance does not delete."""
+    """The limits below which maintenance deletes nothing."""
     mark_done: bool = False
     """Whether loads mark the partitions that they loaded with a file ``_SUCCESS``; ``partitions.column`` must be the
     only column in ``partition_by``."""
@@ -138,7 +139,7 @@ class TableSpec(Model):
 
     @property
     def load_name(self) -> str:
-        """The name under which loads record what they loaded: the name of the table."""
+        """The load name of the table, under which its loads are recorded: the name of the table."""
         return self.name
 
     @property
@@ -207,10 +208,10 @@ class TableSpec(Model):
         if not isinstance(self.source, DatabaseSource):
             return self
         if self.partitions is not None:
-            raise ValueError("a database source loads all rows or those above its watermark: remove partitions")
+            raise ValueError("a database source loads all rows or the rows above its watermark: remove partitions")
         if self.source.watermark and self.write_mode in ("overwrite", "overwrite-partitions"):
             raise ValueError(
-                f"mode {self.write_mode} would replace all rows by those above the watermark: "
+                f"mode {self.write_mode} would replace all rows by the rows above the watermark: "
                 "remove mode or source.watermark"
             )
         if not self.source.watermark and self.write_mode == "append" and not self.primary_key:
@@ -236,10 +237,12 @@ class TableSpec(Model):
         labels = [check.label for check in self.checks]
         for number, label in enumerate(labels):
             if label in labels[:number]:
-                raise Mistake(f"another check has the name {label} too: give one of them a name", "checks", number)
+                raise Mistake(f"two checks have the name {label}: set another name for one of them", "checks", number)
         if not self.columns and isinstance(self.source, DatabaseSource | LakeTableSource | PythonSource | SqlSource):
             kind = self.source.type
-            raise Mistake(f"the columns of a source of type {kind} cannot be inferred: write them down", "columns")
+            raise Mistake(
+                f"the columns of a source of type {kind} cannot be inferred: list them in the declaration", "columns"
+            )
         return self
 
     def _check_keys(self) -> None:
@@ -288,7 +291,7 @@ class TableSpec(Model):
             if partitions is not None:
                 raise Mistake("changes are not divided by partitions: remove partitions", "source", "read")
             if replaces:
-                raise Mistake(f"changes with mode {mode} would replace all rows by the changed ones", "source", "read")
+                raise Mistake(f"changes with mode {mode} would replace all rows by the changed rows", "source", "read")
         whole = isinstance(self.source, SqlSource) and self.source.read == "whole"
         if mode == "overwrite" and partitions is not None and not whole:
             raise Mistake(
@@ -321,12 +324,12 @@ class TableSpec(Model):
             raise Mistake(f"is {field}, and order_by is {', '.join(self.order_by)}", "options", "sequence.field")
         if not self.has_loads and self.model_fields_set & {"rejects", "kinds", "order_by", "mode"}:
             key = next(key for key in ("rejects", "kinds", "order_by", "mode") if key in self.model_fields_set)
-            raise Mistake("needs a source: it says how loads write", key)
+            raise Mistake("is a setting of loads, so it needs a source", key)
         if isinstance(self.source, SqlSource) and self.source.read == "partition" and self.partitions is None:
             raise Mistake("partition needs partitions, which divide the loads", "source", "read")
 
     def _check_waiting(self) -> None:
-        """Refuse checks that block a load whose rows no reader sees before a compaction."""
+        """Refuse checks that block a load when no reader sees the loaded rows before a compaction."""
         options = {name: text.strip().lower() for name, text in self.options.items()}
         if options.get("bucket") != "-2" or options.get("postpone.batch-write-fixed-bucket", "true") == "true":
             return
@@ -344,7 +347,7 @@ class TableSpec(Model):
         if self.schedule is None:
             return
         if not self.has_loads:
-            raise Mistake("a schedule needs a source, which it loads", "schedule")
+            raise Mistake("a schedule loads a source, and this table has no source", "schedule")
         if self.source is None:
             return
         if self.schedule.on == "files" and not isinstance(self.source, FilesSource):
@@ -368,7 +371,7 @@ class TableSpec(Model):
             for column in self.source.add:
                 filled = "source.rename" if column in self.source.rename.values() else ""
                 if filled:
-                    raise Mistake(f"{filled} gives this column to the rows too", "source", "add", column)
+                    raise Mistake(f"{filled} also sets this column", "source", "add", column)
                 yield ("source", "add", column), (column,)
         for number, check in enumerate(self.checks):
             for name in ("columns", "column"):

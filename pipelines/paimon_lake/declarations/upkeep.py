@@ -1,4 +1,4 @@
-"""Upkeep: when a table is compacted, and what maintenance does not delete."""
+"""Upkeep: when a table is compacted, and the limits below which maintenance deletes nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Compaction(Model):
 
 
 class Retention(Model):
-    """What the nightly and weekly maintenance does not delete."""
+    """The limits below which the nightly and weekly maintenance deletes nothing."""
 
     keep_snapshots: Annotated[int, Field(ge=1)] = 10
     """The number of latest snapshots that never expire."""
@@ -39,6 +39,6 @@ class Retention(Model):
     """The age in hours above which unreferenced files are moved to quarantine. The age must be longer than any
     job takes from writing a file to its commit."""
     keep_quarantine_days: Annotated[int, Field(ge=0)] = 7
-    """The days for which files stay in quarantine, so that the move can be undone."""
+    """The number of days for which files stay in quarantine, so that the move can be undone."""
     spark_from_files: Annotated[int, Field(ge=1)] = 10_000
     """With at least this number of files, a clean-up runs as Spark tasks."""

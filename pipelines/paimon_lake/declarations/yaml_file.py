@@ -1,7 +1,7 @@
 """YAML files: their values together with the line of every key, so that an error can name the line.
 
 Only plain values are read, no tags that create objects. A key that occurs twice is an error, because YAML readers would
-silently keep the last one. Anchors, aliases and merge keys (``<<``) work; the number and the depth of values are
+silently use the last value. Anchors, aliases and merge keys (``<<``) work; the number and the depth of values are
 limited, because a few aliases can stand for billions of values. As in YAML 1.2, which editors use, only ``true`` and
 ``false`` are booleans: ``on``, ``no`` and ``12:30`` are texts.
 """

@@ -1,7 +1,8 @@
 """Added columns: how a load treats columns of change events that its table lacks, or has with a narrower type.
 
 Tasks note these columns while they read. The driver alters the table before anything is committed, and the load is
-repeated with the altered table. So rows of the load that are older than the column have null in it.
+repeated with the altered table. So rows of the load that were written before the column was added have null in this
+column.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files.events.new_columns import column_types
 
 MOST_COLUMNS = 500
-"""The largest number of columns that one load adds, because a damaged source may have any names."""
+"""The largest number of columns that one load adds; a limit is needed because a damaged source may contain any
+names.
+"""
 
 
 def left_out_columns(
@@ -26,8 +29,8 @@ def left_out_columns(
     """Return the columns of the source that the load leaves out; with ``apply``, add new columns to the table.
 
     ``noted``: the columns that each task noted; ``where``: the source in errors. Raises TableAltered after an
-    alteration, and PipelineError as ``hold`` and ``column_types`` do, when a lookup fills a column that the source has
-    too, and for too many new columns.
+    alteration. Raises PipelineError as ``hold`` and ``column_types`` do, for too many new columns, and when a lookup
+    fills a column that the source also has.
     """
     seen: dict[str, set[str]] = {}
     for one in noted:

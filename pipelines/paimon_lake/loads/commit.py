@@ -30,7 +30,9 @@ class NumberTaken(Exception):
 
 @dataclass(frozen=True)
 class LoadCommit:
-    """One load to publish: its number, the properties of its snapshot, and which rows it replaces (None: no rows)."""
+    """One load to publish: its number, the properties of its snapshot, and the rows that it replaces (None: no
+    rows).
+    """
 
     number: int
     properties: Mapping[str, str]
@@ -40,7 +42,9 @@ class LoadCommit:
     loaded: str = ""
     """The load name of a part of the table; "" for the table."""
     after: int | None = None
-    """The load that must be the newest, because this load continues where that one ended; None: any load."""
+    """The load that must still be the newest when this load commits, because this load continues at its end; None: no
+    such condition.
+    """
     listed: Snapshot | None = None
     """A snapshot at which ``after`` was the newest load: while this is the latest one, no list is needed."""
 
@@ -120,5 +124,5 @@ def _is_newest(table: Table, load: LoadCommit) -> bool:
 
 
 def newest_load(table: Table, loaded: str = "") -> int:
-    """Return the number of the newest load of the table, or of the part ``loaded``; 0 before the first one."""
+    """Return the number of the newest load of the table, or of the part ``loaded``; 0 before the first load."""
     return max((load.number for load in loads_of(table, loaded)), default=0)

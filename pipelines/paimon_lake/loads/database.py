@@ -48,7 +48,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class DatabaseRead:
-    """What one load reads."""
+    """The rows that one load reads."""
 
     database: Database
     shape: RowShape

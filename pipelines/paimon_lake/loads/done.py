@@ -17,8 +17,8 @@ from paimon_lake.loads.partition_keys import rows_of
 def mark_loaded(spec: TableSpec, table: Table, keys: Sequence[str] | None, *, again: bool) -> int:
     """Mark the partitions of the table that belong to the loaded ``keys`` (None: all); return the number of marks.
 
-    Partitions without rows are not marked. Unless ``again``, partitions that have a mark are left out; so when a load
-    stopped between its commit and its marks, the next load with nothing to do writes the missing marks.
+    Partitions without rows are not marked. Unless ``again``, partitions that have a mark are left out. When a load
+    stopped between its commit and its marks, the next load writes the missing marks, even if it has nothing to load.
     """
     assert spec.partitions is not None
     column = spec.partitions.column

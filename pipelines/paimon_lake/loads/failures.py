@@ -1,4 +1,4 @@
-"""Failures: the errors of runs that committed loads and then failed; what was committed remains."""
+"""Failures: the errors of runs that committed loads and then failed; the committed loads remain."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from paimon_lake.session import spark_reason
 
 
 class BatchFailed(Exception):
-    """A batch of a table or part failed; earlier batches of the same run were committed, and remain."""
+    """A batch of a table or part failed; earlier batches of the same run were committed and remain in the table."""
 
     def __init__(self, result: StepResult, error: Exception) -> None:
-        """``result``: what the other batches loaded; ``error``: why the last one failed."""
+        """``result``: the result of the committed batches; ``error``: the reason why the last batch failed."""
         super().__init__(str(error))
         self.result = result
         self.error = error

@@ -1,7 +1,7 @@
 """Frame shape: divide the rows of a query or a function into rows that fit their table and rejects.
 
-All rows of a batch are converted as ``write_spark`` converts them. Only when a row does not fit, the batch is converted
-again, one column after the other, to find the rows that do not fit.
+All rows of a batch are converted as ``write_spark`` converts them. When a row does not fit, the batch is converted
+again, one column after the other, to find all rows that do not fit.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class FrameShape:
     """The columns that are null in rows that delete."""
 
     def parsed(self, rows: pa.Table) -> Parsed:
-        """Return the rows that fit, with the column ``KIND`` where there are kinds, and the other rows as rejects.
+        """Return the rows that fit, with the column ``KIND`` if the load has row kinds, and the other rows as rejects.
 
-        Raises SchemaMismatch for a column whose type does not fit, whatever its values are.
+        Raises SchemaMismatch for a column whose type can never fit, independent of its values.
         """
         given = rows
         if self.kinds is not None:

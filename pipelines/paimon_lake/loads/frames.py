@@ -180,7 +180,9 @@ def _plan(
 
 
 def _rejects_of(step: LoadStep) -> ReadAgain | tuple[()]:
-    """Return the rejects that the load replaces, because it reads their rows again; () when it reads only new rows."""
+    """Return the rejects that the load replaces, because the load reads the rejected rows again; () when it reads only
+    new rows.
+    """
     source = step.spec.source
     is_query = isinstance(source, SqlSource)
     only_changes = isinstance(source, SqlSource) and source.read == "changes"

@@ -1,4 +1,4 @@
-"""Lag: how far the tables of a lake are behind their sources of changes, asked without Spark, all servers at once.
+"""Lag: asks the sources of changes, without Spark and all servers at once, how far the tables of a lake are behind.
 
 A server that does not answer delays the answer about its own tables only, and not longer than ``LAG_SECONDS``.
 """
@@ -27,7 +27,7 @@ LAG_SECONDS = 40.0
 """How long all answers may take together: Dagster ends the evaluation of a sensor after 60 s."""
 _SERVERS_AT_ONCE = 16
 Ask = Callable[[Settings, Sequence[str], float], Iterator[Answer]]
-"""Yields the lag of tables, or of parts of tables, that have the same server, until a monotonic time."""
+"""Yields the lags of tables and parts of tables that have the same server, until a monotonic time."""
 
 
 def lag(settings: Settings, name: str) -> Lag | Exception:
@@ -36,7 +36,8 @@ def lag(settings: Settings, name: str) -> Lag | Exception:
 
 
 def lags(settings: Settings, names: Iterable[str], seconds: float = LAG_SECONDS) -> dict[str, Lag | Exception]:
-    """Return for each table its lag, or the error that says why it is not known; in the order of the names.
+    """Return for each table its lag, or the error that explains why the lag is not known; the order is the order of the
+    names.
 
     The lag of a wide table has the lags of its parts that have sources of changes. Raises PipelineError for a table
     whose source has no lag.

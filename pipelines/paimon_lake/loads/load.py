@@ -1,8 +1,8 @@
 """Load: one load of a declared table, from reading its ledger to its snapshot.
 
-When two loads commit at the same time, both try the same number; the second one reads the ledger again and loads only
-what the first has not loaded. When both are reloads of the same files, or of the same query over the same inputs, the
-second has nothing to load.
+When two loads commit at the same time, both try the same number; the load that fails reads the ledger again and loads
+only what the other load has not loaded. When both are reloads of the same files, or of the same query over the same
+inputs, the second has nothing to load.
 """
 
 from __future__ import annotations
@@ -83,16 +83,17 @@ def load_table(
 ) -> StepResult:
     """Load a declared table, or some of its partitions, from its source: one commit, or one for each batch of changes.
 
-    What was loaded before is left out, except rows that were lost with missing data files, see
+    Files and rows that were loaded before are left out, except rows that were lost with missing data files, see
     ``paimon_lake.loads.ledger.restore``. With ``reload`` everything is read again, and a table that appends or
     aggregates is replaced. ``run_key`` identifies a run: repetitions of the run load only once. Guarantees for
-    concurrent processes: of two loads at the same time, the second loads only what the first has not loaded; a load
-    sees its source at one moment; other writers of the table never make a load lose or repeat rows. A load that
-    assigned keys to dynamic buckets while a concurrent commit did so too is written again; after 3 attempts,
-    CommitConflict is raised. The parts of a wide table load at the same time, each in commits of its own; ``part``
-    is the only part to load, ``without_parts`` are not loaded. Raises PipelineError for a wrong request, AuditFailed
-    when too many rows are rejected or a blocking check fails (nothing is published then). When a part or another table
-    failed, or a batch after other batches, PartsFailed or TablesFailed is raised, with what was committed.
+    concurrent processes: when two loads run at the same time, the second load loads only what the first load has not
+    loaded; a load reads its source at one moment; other writers of the table never make a load lose or repeat rows. A
+    load that assigned keys to dynamic buckets while a concurrent commit did so too is written again; after 3 attempts,
+    CommitConflict is raised. The parts of a wide table load at the same time, each in commits of its own; if ``part``
+    is given, only this part is loaded; the parts ``without_parts`` are not loaded. Raises PipelineError for a wrong
+    request, AuditFailed when too many rows are rejected or a blocking check fails (nothing is published then).
+    PartsFailed or TablesFailed, which say what was committed, is raised when a part or another table failed, or when a
+    batch failed after other batches.
     """
     spec = settings.table(name)
     begun = partial(_TableRun.begun, spark, settings, run_key=run_key, properties=properties)
@@ -111,7 +112,7 @@ def load_table(
         try:
             while run.load(source) and run.loads[-1].plan.has_more:
                 pass
-        except Exception as error:  # whatever it is, what was committed is told
+        except Exception as error:  # after any error, the error says what was committed
             if not run.loads:
                 raise
             raise BatchFailed(run.result(), error) from error
@@ -154,7 +155,7 @@ class _TableRun:
         reload: bool,
         properties: Mapping[str, str] | None,
     ) -> _TableRun:
-        """Open a table, or a part of it, for a run; raises PipelineError for a wrong request."""
+        """Open a table, or a part of the table, for a run; raises PipelineError for a wrong request."""
         started = time.monotonic()
         if reload and keys is not None and spec.adds_up:
             adds = "append" if spec.write_mode == "append" else "aggregate"
@@ -167,12 +168,14 @@ class _TableRun:
 
     @property
     def counts(self) -> bool:
-        """Whether the result counts the rows of the table; with parts, rows are counted once, after all parts."""
+        """Whether the result counts the rows of the table; for a table with parts, rows are counted once, after all
+        parts are loaded.
+        """
         return not self.spec.is_part
 
     @property
     def is_reload(self) -> bool:
-        """Whether the next load loads again what was loaded before."""
+        """Whether the next load loads files and rows again that were loaded before."""
         return self.reload and not self.loads
 
     def load(self, source: TableSource) -> bool:
@@ -196,7 +199,7 @@ class _TableRun:
             self.rest = done
             return False
         step, loaded = done
-        self.loads.append(loaded)  # before the steps after its commit, so that their errors do not hide it
+        self.loads.append(loaded)  # before later steps, so that their errors do not hide the load
         _complete(step, loaded.snapshot)
         return True
 
@@ -209,7 +212,7 @@ class _TableRun:
         return loads_of(self.table, self.spec.load_name)[-1].id
 
     def result(self) -> StepResult:
-        """Return what the run has loaded."""
+        """Return the result of the run."""
         if self.loads:
             found = result_of_loads(self.table, self.before, self.started, self.loads, self.rest, counts=self.counts)
         else:
@@ -259,7 +262,7 @@ def _attempts(
 
 
 def _complete(step: LoadStep, snapshot: Snapshot) -> None:
-    """Publish what a load has committed beside its rows: rejects, waiting rows and marks."""
+    """Publish the other results of a load after its rows: rejects, waiting rows and marks."""
     if changes_rejects(snapshot.properties or {}):
         publish_rejects(step.table, step.rejects, step.spec.load_name)
     if changes_waiting(snapshot.properties or {}):

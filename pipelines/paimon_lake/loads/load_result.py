@@ -1,4 +1,4 @@
-"""Load result: what the loads of one table in a run did, as the result of a step."""
+"""Load result: the result of a step for the loads of one table in a run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LoadedOnce:
 def loaded_once(
     plan: PlannedLoad, snapshot: Snapshot, written: WriteResult, check_results: tuple[CheckResult, ...]
 ) -> LoadedOnce:
-    """Return the parts of a load that the result of the run needs; the rows that the plan holds are freed."""
+    """Return the members of a load that the result of the run needs; the rows that the plan holds are freed."""
     plan, written = replace(plan, write=_is_written, lookups=None), replace(written, reports=())
     return LoadedOnce(plan, snapshot, written, check_results)
 

@@ -1,7 +1,7 @@
 """Part states: when each part of a wide table was loaded, and which parts are behind their inputs.
 
-A part is behind when a table that it is made from changed after its newest load. Whether files or databases have new
-rows is found only by a load.
+A part is behind when one of the tables that it is made from changed after the newest load of the part. Whether files or
+databases have new rows is found only by a load.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from paimon_lake.tables import open_lake
 
 @dataclass(frozen=True)
 class PartState:
-    """One part of a table: its newest load, and what changed since."""
+    """One part of a table: its newest load, and the changes since this load."""
 
     part: str
     loaded_at: datetime | None

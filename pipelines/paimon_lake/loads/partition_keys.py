@@ -77,7 +77,7 @@ def _exists_from(partitions: Partitions, begin: datetime, end: datetime) -> date
     """Return the time from which a partition exists: its end, minus the length of ``end_offset`` partitions."""
     zone, offset = ZoneInfo(partitions.timezone), partitions.end_offset
     try:
-        if partitions.by == "hour":  # an hour has the same length also when the clocks change
+        if partitions.by == "hour":  # an hour has the same length even when the clocks change
             return begin.replace(tzinfo=zone).astimezone(UTC) + timedelta(hours=1 - offset)
         return _moved(end, partitions.by, -offset).replace(tzinfo=zone).astimezone(UTC)
     except (ValueError, OverflowError):

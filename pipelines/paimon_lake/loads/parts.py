@@ -1,7 +1,7 @@
 """Parts: load the parts of a wide table at the same time, each in commits of its own.
 
-A part that fails does not stop the other parts, and their commits remain. The next load of the table loads what
-the failed part left, because each part has a ledger of its own.
+A part that fails does not stop the other parts, and their commits remain. The next load of the table loads the rows
+that the failed part did not load, because each part has a ledger of its own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ AT_ONCE = 4
 
 @dataclass(frozen=True)
 class PartLoad:
-    """The load of one part: its result, or its error; both when a batch failed after other batches."""
+    """The load of one part: its result, or its error, or both when a batch failed after other batches."""
 
     part: str
     result: StepResult | None
@@ -59,7 +59,8 @@ def load_parts(
     *,
     without: Collection[str] = (),
 ) -> StepResult:
-    """Load the parts of a table, all but ``without`` or only ``part``; at most ``AT_ONCE`` load at the same time.
+    """Load the parts of a table: all parts except ``without``, or only ``part``; at most ``AT_ONCE`` parts load at the
+    same time.
 
     ``load`` loads one part. Raises PartsFailed when parts failed, the original error when ``part`` failed and nothing
     was committed, and PipelineError for an unknown part.

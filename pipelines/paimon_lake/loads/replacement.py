@@ -11,7 +11,9 @@ from paimon_core.table.table import Table
 
 @dataclass(frozen=True)
 class Replace:
-    """Which rows a load replaces: ``everything``, the partitions ``where``, or else the partitions of its new rows."""
+    """The rows that a load replaces: ``everything``, the partitions ``where``, or else the partitions of its new
+    rows.
+    """
 
     everything: bool = False
     where: Predicate | None = None

@@ -37,7 +37,7 @@ class RowShape:
     """Maps a column of the table to its value, ``partition`` or ``file``, and its type."""
     kinds: Kinds | None
     keeps_kinds: bool = False
-    """Whether the column of kinds is a column of the table too."""
+    """Whether the column of kinds is also a column of the table."""
     emptied: tuple[str, ...] = ()
     """The columns that are null in rows that delete."""
 

@@ -1,8 +1,8 @@
-"""Schema changes: alter a table so that it holds the columns that its source has now.
+"""Schema changes: alter a table so that it has the columns that its source has now.
 
 A table is altered while a load is planned, before anything is written. The load is then planned again with the altered
-table. A load that is repeated after its process died, and a load that begins later, therefore get the same plan. An
-alteration that was made before, also by a concurrent load, is not repeated.
+table. Therefore a load that is repeated after its process ended early, and a load that begins later, get the same plan.
+An alteration that was already made, for example by a concurrent load, is not repeated.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def hold(table: Table, columns: Mapping[str, DataType], source: str) -> None:
     """Return when a table has columns that hold the values of these types; otherwise alter it, and raise TableAltered.
 
     A column that the table does not have is added as nullable. A column of the same kind of type, but narrower, is
-    widened. A column of another kind, such as STRING for numbers, stays as it is: values are converted to it. Raises
-    PipelineError, which names ``source``, for a change that would lose values.
+    widened. A column of another kind, such as STRING for numbers, is not altered: values are converted to its type.
+    Raises PipelineError, which names ``source``, for a change that would lose values.
     """
     held = {field.name: field.type for field in table.schema.fields}
     for name in columns:

@@ -1,4 +1,4 @@
-"""Step: one attempt to load a table, and what a source plans for it."""
+"""Step: one attempt to load a table, and the plan that its source makes for it."""
 
 from __future__ import annotations
 
@@ -38,11 +38,13 @@ class LoadStep:
     partitions: tuple[str, ...] | None = None
     """The keys of the partitions to load, sorted; None for a table without partitions."""
     run_key: str = ""
-    """Identifies the run also when it is repeated; "" for a run by hand, which is never a repetition."""
+    """Identifies the run, with the same value when the run is repeated; "" for a run by hand, which is never a
+    repetition.
+    """
     reload: bool = False
-    """Whether to load again what was loaded before."""
+    """Whether to load files and rows again that were loaded before."""
     meanwhile: Ledger = field(default_factory=Ledger)
-    """What concurrent loads have loaded since the first attempt of this load began."""
+    """The loads that concurrent processes have committed since the first attempt of this load began."""
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
     """When this attempt began."""
     listed: Snapshot | None = None
@@ -70,7 +72,7 @@ class LoadStep:
         """
         if self.spec.adds_up:
             return True
-        if isinstance(self.spec, PartSpec):  # the rows have the columns of other parts too
+        if isinstance(self.spec, PartSpec):  # the rows also have the columns of other parts
             return False
         reads_changes = isinstance(self.spec.source, SqlSource) and self.spec.source.read == "changes"
         return bool(self.ledger.lost) and (reads_changes or self.table.options["merge-engine"] != "deduplicate")
@@ -92,25 +94,27 @@ class LoadStep:
 
 @dataclass(frozen=True)
 class PlannedLoad:
-    """What one load will read and write; rows are not read before ``write`` is called."""
+    """The plan of one load: what it will read and write; rows are not read before ``write`` is called."""
 
     write: Callable[[], WriteResult]
     entries: Mapping[str, str] = field(default_factory=dict)
-    """The properties of the snapshot that record for the ledger what was loaded."""
+    """The properties of the snapshot that record in the ledger what was loaded."""
     details: Mapping[str, str | int | float] = field(default_factory=dict)
     replace: Replace | None = None
     inputs: Mapping[str, TableView] = field(default_factory=dict)
     """The inputs by name, pinned to the snapshots that are read; blocking checks see the same snapshots."""
     rejects_of: Container[str] = ()
-    """The values of the column ``file`` of rejects that the load replaces, because it reads their source again."""
+    """The values of the column ``file`` of rejects that the load replaces, because the load reads the source of these
+    rows again.
+    """
     left_out: Sequence[str] = ()
-    """What the load does not read although the source has it, and why, one sentence each."""
+    """The data of the source that the load does not read, with the reasons, one sentence each."""
     stale: Mapping[str, str] = field(default_factory=dict)
     """The partitions that the load leaves stale, with the reason of each."""
     schema_changes: Sequence[str] = ()
-    """What changed in the columns of the source since the last load, one sentence each."""
+    """The changes in the columns of the source since the last load, one sentence each."""
     has_more: bool = False
-    """Whether the source is asked for another load after this one, in the same run."""
+    """Whether the same run plans another load from the source after this load."""
     continues: bool = False
     """Whether the load must directly follow the newest load of the ledger; otherwise it is planned again."""
     lookups: Lookups | None = None
@@ -127,7 +131,7 @@ class NothingToLoad:
     """The id of the snapshot that the load committed without rows, to record new versions of files; None when it
     committed none."""
     note: str = ""
-    """A text about what the snapshot records; "" without a snapshot."""
+    """A text that describes the record of the snapshot; "" without a snapshot."""
 
 
 def abort_written(step: LoadStep, written: WriteResult) -> None:
@@ -141,7 +145,7 @@ class TableSource(Protocol):
     """A source of rows."""
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
-        """Return what the load will read and write, or the reasons why there is nothing to load.
+        """Return the plan of the load, or the reasons why there is nothing to load.
 
         Raises TableAltered after the columns of the table were changed: the load is planned again.
         """

@@ -1,11 +1,11 @@
 """Write tasks: read rows in Spark tasks and write them to a table and to its table of rejects.
 
-Task n reads part n of the source and writes in lane n: of rows with the same key, the row of the later part wins. Only
-small values pass through Spark: the parts, and in return commit messages and counts. A task that is retried writes new
-files; only the messages that Spark returns are committed.
+Task n reads part n of the source and writes in lane n: if several rows have the same key, the row of the later part is
+the newest. Only small values pass through Spark: the parts, and in return commit messages and counts. A task that is
+retried writes new files; only the messages that Spark returns are committed.
 
-Where tasks cannot choose buckets independently (dynamic buckets, the postpone bucket), they stage their rows, and tasks
-of a second stage place them (``paimon_core.spark.writes.placement``).
+If tasks cannot choose buckets independently (dynamic buckets, the postpone bucket), they stage their rows, and tasks of
+a second stage place them (``paimon_core.spark.writes.placement``).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class WriteResult:
     lineage: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
     """The columns of inputs (table, column) from which each column is computed, where that is known."""
     reports: tuple[bytes, ...] = ()
-    """What tasks say about the splits that they have read."""
+    """The reports of tasks about the splits that they have read."""
     skipped: tuple[str, ...] = ()
     """Input that was read and changes no row, one sentence each."""
     source_tables: tuple[str, ...] = ()
@@ -184,7 +184,7 @@ def write_frame(
 
 @dataclass(frozen=True)
 class _Writing:
-    """What a task needs to write rows and rejects."""
+    """The values that a task needs to write rows and rejects."""
 
     target: TableReference
     reject_target: TableReference

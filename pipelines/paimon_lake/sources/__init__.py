@@ -1,12 +1,12 @@
 """Sources of tables: files, queries over tables of the lake, functions of the user.
 
-A source only reads rows and does not import from loads; ``paimon_lake.loads`` decides what is read and commits the
-rows.
+A source only reads rows and does not import from loads; ``paimon_lake.loads`` decides which rows are read, and commits
+them.
 
 Core types:
 
 - ``Database``: a declared database
-- ``UserStep``: what a function that returns rows receives
-- ``FetchStep``: what a function that brings files receives
+- ``UserStep``: the argument of a function that returns rows
+- ``FetchStep``: the argument of a function that fetches files
 - ``QueryResult``: the result of a query, and the inputs that it names
 """

@@ -2,7 +2,8 @@
 
 The analysed plan of a query is read as JSON, without a Spark job. The leaves of the plan are the views that stand for
 input tables. Only the columns in the expression of a column count, not the conditions of joins and filters and not the
-keys of a GROUP BY. A node that this module does not know has no lineage, and neither has a column computed from it.
+keys of a GROUP BY. A node that this module does not know has no lineage, and a column computed from such a node has no
+lineage either.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The URL may contain a password. So the URL is a ``Secret``, errors of a driver a
 password, and ``Database.name`` is the URL without user, password and parameters.
 
 A connection to PostgreSQL is one read-only transaction, which sees the database at one moment. Several connections see
-the same moment when they use the snapshot that one of them exports. With SQLite, each query sees the database at one
+the same state when they use the snapshot that one of them exports. With SQLite, each query sees the database at one
 moment, and two queries may see different moments.
 """
 
@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Database:
-    """A table or a query of a database. Tasks receive the URL too, but errors and logs contain only the name."""
+    """A table or a query of a database. Tasks receive the URL as well, but errors and logs contain only the name."""
 
     url: Secret
     relation: str

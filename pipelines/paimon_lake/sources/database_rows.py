@@ -1,8 +1,8 @@
 """Database rows: convert rows of a database to rows of a table, and to rejects.
 
 PostgreSQL has a type for each column, which ``typed_values`` casts exactly; json, uuid, xml, addresses and arrays are
-read as texts. SQLite has a type for each value: every value is read with its type and as a text, and converted as
-``text_values`` says. A blob fits BINARY and BYTES only.
+read as texts. SQLite has a type for each value: every value is read as a text together with its type, and converted as
+``text_values`` describes. A blob fits BINARY and BYTES only.
 
 A reject has no ``line``, because rows of a database have no order. Its ``file`` is ``Database.name``, and its ``raw``
 text is the row as JSON, with all values of SQLite as texts.
@@ -46,8 +46,9 @@ class DatabaseRows:
     columns: tuple[str, ...]
     """The columns of the database, in the order of the schema."""
     selected: tuple[str, ...]
-    """The SQL expressions to select: one for each column of PostgreSQL; for each column of SQLite its type and its
-    text."""
+    """The SQL expressions to select: one expression for each column of PostgreSQL; two for each column of SQLite, for
+    the type and for the text.
+    """
     is_postgresql: bool
     types: tuple[str, ...] = ()
     """PostgreSQL's names of the types of the columns."""
@@ -139,7 +140,9 @@ def rows_of_database(
 
 
 def found_column(name: str, names: Sequence[str], wanted: str) -> str:
-    """Return the column ``wanted``, else the only column that differs from it by case; else raise PipelineError."""
+    """Return the column ``wanted``, else the only column whose name differs from it by case only; else raise
+    PipelineError.
+    """
     same = [one for one in names if one == wanted] or [one for one in names if one.casefold() == wanted.casefold()]
     if len(same) == 1:
         return same[0]
@@ -185,7 +188,8 @@ def _flags(bad: pa.Array) -> np.ndarray | None:
 
 
 def _in_range(column: pa.Array) -> tuple[pa.Array, np.ndarray | None]:
-    """Return dates and times with null for infinity and years outside 1 to 9999, and flags for these (None: none).
+    """Return dates and times, and flags that mark infinity and years outside 1 to 9999 (None: no such value); marked
+    values are null.
 
     The driver converts PostgreSQL's numbers to another epoch without a check, so infinity overflows to a very early
     date.

@@ -108,7 +108,8 @@ def select(columns: Sequence[str], relation: str, conditions: Sequence[str]) -> 
 
 
 def greatest(column: str, kind: str, relation: str, low: Mark | None, lag: float) -> str:
-    """Return the PostgreSQL query for the greatest value to load, as text; it has no row when no row is above ``low``.
+    """Return the PostgreSQL query for the greatest value to load, as text; the query has no row when no value is above
+    ``low``.
 
     With a ``lag`` in seconds, the result for a timestamptz is at most the clock of the database minus the lag. A
     timestamp without time zone cannot be compared with this clock, so the lag is subtracted from the greatest value.

@@ -2,7 +2,7 @@
 
 So rows that are copied and rows that are read from the log go through the same casts. Texts are as the settings
 DateStyle = ISO, TimeZone = UTC, bytea_output = hex and extra_float_digits = 1 write them. Infinite dates and years
-outside 1 to 9999 do not fit: they are rejected. An array has one dimension, whatever its lower bound is.
+outside 1 to 9999 do not fit: they are rejected. An array has one dimension; its lower bound is ignored.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def arrow_type(type_name: str) -> pa.DataType | None:
 
 
 def values_of(texts: pa.Array, type_name: str) -> tuple[pa.Array, Flags]:
-    """Return the values of binary texts, and flags for texts that do not fit (None: all fit), whose values are null."""
+    """Return the values of binary texts, and flags for texts that do not fit (None: all fit); the value of a text that
+    does not fit is null.
+    """
     given = texts.is_valid()
     utf8 = cast_or_null(texts, pa.string())
     values = _arrays(utf8.cast(pa.binary()), type_name[1:]) if type_name.startswith("_") else _values(utf8, type_name)
@@ -112,7 +114,7 @@ def _arrays(texts: pa.Array, type_name: str) -> pa.Array:
 
 
 def _lists(flat: pa.Array, counts: np.ndarray, held: pa.Array) -> pa.Array:
-    """Return lists of ``counts`` elements each; null where not ``held``."""
+    """Return one list per row, with ``counts`` elements; null for rows where ``held`` is false."""
     valid = np.asarray(held.to_numpy(zero_copy_only=False))
     offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), flat, mask=pa.array(~valid))

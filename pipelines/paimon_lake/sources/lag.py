@@ -1,4 +1,4 @@
-"""Lag: how far a table is behind its source of changes, in values that are defined for every kind of source."""
+"""Lag: the distance between a table and its source of changes, in values that are defined for every kind of source."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from paimon_lake.protocol import PipelineError, size_text
 
 @dataclass(frozen=True)
 class Lag:
-    """How far a table is behind its source; None for what is not known."""
+    """The distance between a table and its source; None for values that are not known."""
 
     position: str
     """The position up to which the table is loaded; "" before its first load."""
     is_behind: bool
-    """Whether a load has something to do: a first copy, changes, or the release of what the source keeps."""
+    """Whether the next load has something to do: a first copy, changes, or the release of log that the source keeps."""
     lag_bytes: int | None = None
-    """The length of the source's log after the position; 0 when the log has no change of the table there."""
+    """The length of the source's log after the position; 0 when this part of the log has no change of the table."""
     lag_seconds: float | None = None
-    """How long ago the oldest change that is not loaded was committed; 0 when there is none."""
+    """The age of the commit of the oldest change that is not loaded; 0 when there is no such change."""
     slot_bytes: int | None = None
     """The disk space of the source that keeps the log for the table."""
     note: str = ""
@@ -29,12 +29,13 @@ class Lag:
     lag_messages: int | None = None
     """How many messages are not loaded, for a source that counts messages; the numbers of a log are then None."""
     parts: Mapping[str, Lag | Exception] = field(default_factory=dict)
-    """The lags of the parts of a wide table, or why they are not known; {} for a table without parts. A table
-    with parts has no numbers of its own."""
+    """The lags of the parts of a wide table, or the reasons why they are not known; {} for a table without parts. A
+    table with parts has no numbers of its own.
+    """
 
     @staticmethod
     def of_parts(parts: Mapping[str, Lag | Exception]) -> Lag | Exception:
-        """Return the lags of the parts of a table as one; an error when the lag of no part is known."""
+        """Return the lags of the parts of a table as one lag; return an error when the lag of no part is known."""
         known = {part: found for part, found in parts.items() if isinstance(found, Lag)}
         behind = [found for found in known.values() if found.is_behind]
         position = ", ".join(f"{part} {found.position}" for part, found in known.items())

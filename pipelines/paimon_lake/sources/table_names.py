@@ -32,7 +32,9 @@ _NO_ALIAS = _ENDS_FROM | {
     "ON", "USING", "JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "NATURAL", "OUTER", "LATERAL",
     "PIVOT", "UNPIVOT",
 }
-"""When one of these words follows a table, it begins the next part of the query, and is not an alias of the table."""
+"""When one of these words follows a table name, it begins the next part of the query and is not an alias of the
+table.
+"""
 # fmt: on
 _QUERIES = frozenset(("SELECT", "WITH", "FROM", "VALUES", "TABLE", "("))
 _INTO = frozenset(("INTO", "OVERWRITE", "TABLE"))

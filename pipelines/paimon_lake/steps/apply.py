@@ -22,7 +22,9 @@ from paimon_lake.tables import open_lake, open_table
 
 
 class PartlyApplied(PipelineError):
-    """Some tables could not be read or altered; ``done`` was applied, ``problems`` names the other tables."""
+    """Some tables could not be read or altered; ``done`` lists the applied changes, ``problems`` names the other
+    tables.
+    """
 
     def __init__(self, done: Sequence[str], problems: Sequence[str]) -> None:
         super().__init__("; ".join([*problems, *done]))
@@ -30,16 +32,17 @@ class PartlyApplied(PipelineError):
 
 
 def apply(settings: Settings, *, drop: bool = False, lossy: Collection[str] = ()) -> list[str]:
-    """Create and alter the tables of a lake as they are declared; return one sentence for each change.
+    """Create and alter the tables of a lake so that they agree with their declarations; return one sentence for each
+    change.
 
-    Columns are matched by name. A column that is no longer declared is dropped only with ``drop``; options that are not
-    declared stay, and so do columns and types that loads have added and widened (``source.schema_changes: apply``). A
-    type that cannot hold the stored values is refused, unless ``lossy`` contains ``DATABASE.TABLE.COLUMN``; further
-    dots name a nested field. All tables are checked before the first one is created
-    or altered; a table that another program changes after the check may still be refused. A table whose metadata cannot
-    be read, or whose storage fails, is left as it is, and the other tables are created and altered; PartlyApplied names
-    both. A load that began before its table is altered writes rows with the old columns. Raises
-    PipelineError for a change that is not allowed, and for a table without columns.
+    Columns are matched by name. A column that is no longer declared is dropped only with ``drop``. Options that are not
+    declared are kept, and so are columns and types that loads have added and widened (``source.schema_changes:
+    apply``). A type that cannot hold the stored values is refused, unless ``lossy`` contains ``DATABASE.TABLE.COLUMN``;
+    more dots name a nested field. All tables are checked before the first table is created or altered; a table that
+    another program changes after the check may still be refused. A table whose metadata cannot be read, or whose
+    storage fails, is not changed, and the other tables are created and altered; PartlyApplied names both. A load that
+    began before its table is altered writes rows with the old columns. Raises PipelineError for a change that is not
+    allowed, and for a table without columns.
     """
     catalog = open_lake(settings)
     _check_names(settings, lossy)

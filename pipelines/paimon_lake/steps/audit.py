@@ -64,8 +64,8 @@ def audit_fsck(settings: Settings, name: str) -> CheckResult:
 def audit_loads(settings: Settings, name: str) -> CheckResult:
     """Check for every recorded load of a declared table that it wrote or rejected each row that it read.
 
-    Also check that the table still has these rows. The sentence of the result says what was compared and what could
-    not be compared, and reports lost rejects.
+    Also check that the table still has these rows. The sentence of the result says which loads were compared and which
+    could not be compared, and reports lost rejects.
     """
     table = open_table(settings, name)
     context = CheckContext(datetime.now(UTC), history=load_records(table))

@@ -35,9 +35,10 @@ def fsck(settings: Settings, name: str, *, deep: bool = False) -> StepResult:
 def rollback(
     settings: Settings, name: str, *, snapshot: int | None = None, tag: str | None = None, apply: bool = False
 ) -> StepResult:
-    """Report what a rollback to a snapshot or tag deletes; with ``apply``, roll back.
+    """Report the snapshots and files that a rollback to a snapshot or tag deletes; with ``apply``, roll back.
 
-    The snapshots of loads after the target are deleted too, so that the same files or partitions can be loaded again.
+    The snapshots of loads after the target are deleted as well, so that the same files or partitions can be loaded
+    again.
     Raises SnapshotNotFound, TagNotFound, InvalidRequest, and PlanOutdated after a concurrent commit.
     """
     started = time.monotonic()

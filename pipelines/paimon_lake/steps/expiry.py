@@ -36,9 +36,9 @@ def expire(
     Partitions and consumers expire by the table's options, snapshots by the retention in the settings. Each expiry is
     planned, then applied; a plan that is outdated because of a concurrent tag or rollback is created again. Before
     snapshots expire, the rejects of interrupted loads are published, and the ledger entries in these snapshots are
-    copied into a new empty snapshot. Spark is started only when many files are deleted. ``dry_run`` only reports what
-    would be deleted. When ``name`` is a table of rejects, ``keep_loads_of`` names the table whose rejects it has: the
-    newest snapshot that the loads of that table committed is kept.
+    copied into a new empty snapshot. Spark is started only when many files are deleted. ``dry_run`` only reports which
+    snapshots and files would be deleted. When ``name`` is a table of rejects, ``keep_loads_of`` names the table to
+    which the rejects belong: the newest snapshot that the loads of that table committed is kept.
     """
     started = time.monotonic()
     table = open_table(settings, name)
@@ -128,7 +128,9 @@ def _apply(spark: Spark, settings: Settings, table: Table, plan: Plan, keep_load
 
 
 def _protected_text(protected: Iterable[Protected]) -> str:
-    """Return a text that names what is old enough to expire but protected, and why; the retention is not mentioned."""
+    """Return a text that names the snapshots that are old enough to expire but protected, with the reasons; the
+    retention is not mentioned.
+    """
     texts = [f"{p.what} by {p.by}" for p in protected if not p.by.startswith("the least number to retain")]
     more = f" and {len(texts) - _PROTECTED_SHOWN} more" if len(texts) > _PROTECTED_SHOWN else ""
     return "; ".join(texts[:_PROTECTED_SHOWN]) + more

@@ -1,12 +1,15 @@
-"""Follow: load tables again and again, so that they stay seconds behind their sources, and compact them meanwhile.
+"""Follow: load tables again and again, so that they stay seconds behind their sources, and compact the tables between
+loads.
 
 A second thread compacts a table after a load has committed rows, while the next loads run. A load waits for this
 compaction only when a bucket of its table has ``num-sorted-run.stop-trigger`` sorted runs, because more runs make reads
-slow. A compaction that conflicts with a concurrent commit changes nothing, and the next one merges its runs.
+slow. A compaction that conflicts with a concurrent commit changes nothing, and the next compaction merges the same
+runs.
 
 A part of a wide table that fails is loaded again later, like a table; the other parts continue.
 
-Tables that share a slot are all followed when one of them is named: one load reads the log for all of them.
+When one of the tables that share a slot is named, all tables of the slot are followed: one load reads the log for all
+of them.
 """
 
 from __future__ import annotations
@@ -58,8 +61,9 @@ class _FailedPart:
 
 
 def _error_of(table: str, error: Exception) -> Exception:
-    """Return the error of a table, if only this table failed, without what its load committed: that is yielded
-    separately."""
+    """Return the error of a table if only this table failed; the error does not contain the results of the load, which
+    are yielded separately.
+    """
     return error.errors[table] if isinstance(error, TablesFailed) and error.errors.keys() == {table} else error
 
 
@@ -83,13 +87,13 @@ class _Followed:
     due: float = 0.0
     """The monotonic time of the next load."""
     is_begun: bool = False
-    """Whether the table was loaded before, or a load of it was begun."""
+    """Whether the table was loaded before, or one of its loads was begun."""
     failures: int = 0
     """The number of failed loads since the last successful load."""
     failed_parts: Mapping[str, _FailedPart] = field(default_factory=dict)
     """The parts of a wide table whose last load failed."""
     compaction: Future[StepResult] | None = None
-    """The compaction that runs, or whose result was not yielded yet."""
+    """The compaction that is running, or whose result was not yielded yet."""
     compaction_failures: int = 0
     """The number of failed compactions since the last successful compaction."""
     compaction_due: float | None = None
@@ -106,7 +110,9 @@ class Follow:
     settings: Settings
     names: Sequence[str]
     every: float = 1.0
-    """Seconds to wait after a load that found nothing to load; after a load with rows, the next load begins at once."""
+    """Seconds to wait after a load that found nothing to load; after a load with rows, the next load begins
+    immediately.
+    """
     seconds: float | None = None
     """How long to follow; None: until ``stop`` is set."""
     stop: threading.Event = field(default_factory=threading.Event)
@@ -114,7 +120,7 @@ class Follow:
 
     @property
     def failing(self) -> dict[str, str]:
-        """The tables whose last load, or last compaction, failed, with the step that failed."""
+        """The tables whose last load or last compaction failed, with the step that failed."""
         return {
             table.name: "load" if table.failures or table.failed_parts else "compact"
             for table in self._tables
@@ -127,7 +133,7 @@ class Follow:
         return {table.name: table.stale for table in self._tables if table.stale}
 
     def run(self) -> Iterator[StepResult | Failure]:
-        """Yield what was committed, and what failed and will be repeated.
+        """Yield the result of each commit, and each failure, whose step is repeated later.
 
         When stopped, ends after the current load and compaction. Raises the error of the first load of a
         named table, because a wrong request would only be repeated.
@@ -234,7 +240,7 @@ class Follow:
                 table.compaction = self._compact(table, pool)
 
     def _kept(self, failed: PartsFailed | TablesFailed, pool: ThreadPoolExecutor) -> Iterator[StepResult]:
-        """Yield what a load committed before it failed; a table in ``failed.errors`` still counts as failing."""
+        """Yield the commits of a load that failed afterwards; a table in ``failed.errors`` still counts as failing."""
         for result in failed.results:
             for one in self._tables:
                 if one.name == result.table:
@@ -263,7 +269,7 @@ class Follow:
                 yield from self._told(table)
 
     def _told(self, table: _Followed) -> Iterator[StepResult | Failure]:
-        """Wait for the compaction of a table, and yield what it committed, or its failure."""
+        """Wait for the compaction of a table; yield its result or its failure."""
         assert table.compaction is not None
         compaction, table.compaction = table.compaction, None
         try:

@@ -31,7 +31,9 @@ _INFERRED_FROM = 3
 
 @dataclass(frozen=True)
 class Inferred:
-    """The columns that were written into a declaration, by name, and those that were left out, with the reasons."""
+    """The columns that were written into a declaration, by name, and the columns that were left out, with the
+    reasons.
+    """
 
     columns: Mapping[str, str]
     left_out: Mapping[str, str] = field(default_factory=dict)
@@ -106,7 +108,8 @@ def _check_delimiter(table: str, path: str, kind: FileFormat, columns: list[str]
 def _write_columns(path: Path, columns: dict[str, str]) -> None:
     """Write the columns under the key ``columns``, or before the other keys; the file is replaced atomically.
 
-    The new text is read back first: when anything but the columns differs, raises PipelineError and changes nothing.
+    The new text is first parsed again: when anything except the columns differs, raises PipelineError and changes
+    nothing.
     """
     path = path.resolve()
     text = path.read_bytes().decode("utf-8-sig")

@@ -1,7 +1,8 @@
 """Maintenance: compact and tag one table.
 
-Neither step changes what a reader of the latest snapshot sees, with three exceptions: a compaction makes rows of a
-first-row table and rows of the postpone bucket visible, and it writes changelogs where the table's options require it.
+Neither step changes the rows that a reader of the latest snapshot sees, with three exceptions: a compaction makes rows
+of a first-row table and rows of the postpone bucket visible, and it writes changelogs if the options of the table
+require it.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ def compact(
 ) -> StepResult:
     """Merge sorted runs with Spark where the table's options require it; ``full`` merges every bucket into one run.
 
-    First, rows in the postpone bucket are moved to their buckets. A ``dry_run`` only reports what would be done; it
-    counts the files before this move. ``partitions`` limits the compaction to these values of the partition column.
+    First, rows in the postpone bucket are moved to their buckets. A ``dry_run`` only reports what would be done; the
+    report counts the files as they are before the rows are spread. ``partitions`` limits the compaction to these values
+    of the partition column.
     """
     started = time.monotonic()
     table = open_table(settings, name)
@@ -78,7 +80,9 @@ def _counts(report: CompactReport, waiting: int) -> dict[str, str | int | float]
 
 
 def _done(spread: str, merged: str, report: CompactReport, waiting: int) -> str:
-    """Return a text about what a compaction did, or would do; ``spread`` and ``merged`` are its verbs."""
+    """Return a text about the result of a compaction or of its plan; ``spread`` and ``merged`` are the verbs of the
+    text.
+    """
     done = [f"{spread} {waiting} waiting files"] if waiting else []
     if report.tasks or waiting:
         done.append(f"{merged} {report.input_files} files of {len(report.tasks)} buckets")

@@ -1,8 +1,9 @@
 """Upkeep of tables of rejects: the maintenance of a table also maintains its tables of rejects and of waiting rows.
 
 Small files are merged, then snapshots expire by the retention of the table. The newest commit of rejects is kept,
-because it records which rejects were published; the same holds for waiting rows. Rejects and waiting rows
-of interrupted loads are published before unreferenced files are swept; otherwise their files would be swept too.
+because it records which rejects were published; the newest commit of waiting rows is kept for the same reason. Rejects
+and waiting rows of interrupted loads are published before unreferenced files are swept; otherwise their files would be
+deleted too.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The snapshot of a load that adds rows records how many rows were written and merged; its files must have exactly the
 difference. The counts of all snapshots must add up to the rows in the data files, and a reader of a table without a key
-sees exactly these rows. Where rows with the same key are merged, the visible rows cannot be compared with the written
+sees exactly these rows. If rows with the same key are merged, the visible rows cannot be compared with the written
 rows. For other commits, such as deletes and expiries of partitions or records, a note states how many rows they added
 or removed.
 """
@@ -25,7 +25,9 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Account:
-    """The result of a comparison: problems, and notes about what was compared and what could not be compared."""
+    """The result of a comparison: problems, and notes about the rows that were compared and the rows that could not be
+    compared.
+    """
 
     problems: Sequence[str]
     notes: Sequence[str]

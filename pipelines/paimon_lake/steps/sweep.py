@@ -19,8 +19,8 @@ from paimon_lake.tables import open_table, result_of, state_of
 def sweep(spark: Spark, settings: Settings, name: str, *, dry_run: bool = False) -> StepResult:
     """Move orphans to quarantine, from which ``Maintenance.undo`` restores them; purge quarantines that are too old.
 
-    A table with many files is processed by Spark tasks. ``dry_run`` only reports what would be moved and purged. Raises
-    PlanOutdated when tags or branches changed during the call; then the caller can call it again.
+    A table with many files is processed by Spark tasks. ``dry_run`` only reports which files would be moved and purged.
+    Raises PlanOutdated when tags or branches changed during the call; then the caller can call it again.
     """
     started = time.monotonic()
     table = open_table(settings, name)

@@ -154,7 +154,7 @@ MISTAKES = [
     (
         None,
         "columns: {a: INT}\nprimary_key: a\nrejects: {max_share: 0.1}\n",
-        ":3: rejects: needs a source: it says how loads write",
+        ":3: rejects: is a setting of loads, so it needs a source",
     ),
     (
         None,
@@ -175,7 +175,7 @@ MISTAKES = [
     (
         "  path: in/*.csv",
         "  path: in/*.csv\n  rename: {d: day}\n  add: {day: partition}",
-        ":12: source.add.day: source.rename gives this column to the rows too",
+        ":12: source.add.day: source.rename also sets this column",
     ),
     ("  amount: DOUBLE", "  amount: int64", ":5: columns.amount: 'int64' is not a data type; did you mean BIGINT?"),
     (
@@ -203,7 +203,7 @@ MISTAKES = [
     (
         "  start: 2024-01-01",
         "  start: 2024-01-01\n  timezone: Europe/Berlinn",
-        ":14: partitions.timezone: 'Europe/Berlinn' is not a time zone, such as UTC or Europe/Berlin",
+        ":14: partitions.timezone: 'Europe/Berlinn' is not the name of a time zone such as UTC or Europe/Berlin",
     ),
     (
         "  by: day\n",
@@ -294,7 +294,7 @@ MISTAKES = [
     (
         "  - type: not_null",
         "  - {type: range, column: amount, max: 5}\n  - type: not_null",
-        ":20: checks[2]: another check has the name range_amount too: give one of them a name",
+        ":20: checks[2]: two checks have the name range_amount: set another name for one of them",
     ),
     ("  max_share: 0.01", "  max_share: 1%", ":23: rejects.max_share must be a number, not '1%'"),
     ("  max_share: 0.01", "  max_share: 5", ":23: rejects.max_share must be 1 or less, not 5"),
@@ -349,7 +349,7 @@ MISTAKES = [
     (
         "  amount: DOUBLE",
         "  amount: " + "ARRAY<" * 2000 + "INT" + ">" * 2000,
-        ":5: columns.amount: a type has 33 levels of nested types, 32 is the most",
+        ":5: columns.amount: a type has 33 levels of nested types, the limit is 32",
     ),
     (
         "  amount: DOUBLE",
@@ -417,7 +417,7 @@ MISTAKES = [
     (
         None,
         "columns: {a: INT}\nprimary_key: a\nschedule: '@daily'\n",
-        ":3: schedule: a schedule needs a source, which it loads",
+        ":3: schedule: a schedule loads a source, and this table has no source",
     ),
     (
         None,
@@ -428,7 +428,7 @@ MISTAKES = [
     (
         'schedule: "0 5 * * *"',
         "schedule: {cron: 0 5 * * *, timezone: Mars}",
-        ":15: schedule.timezone: 'Mars' is not a time zone, such as UTC or Europe/Berlin",
+        ":15: schedule.timezone: 'Mars' is not the name of a time zone such as UTC or Europe/Berlin",
     ),
     ('schedule: "0 5 * * *"', "schedule: 5", ":15: schedule: must be a cron expression in quotes or a mapping, not 5"),
     (
@@ -512,7 +512,7 @@ MISTAKES = [
     (
         None,
         "columns: infer\nsource: {type: database, url: 'sqlite:///x.db', table: t}\nprimary_key: id\n",
-        ":1: columns: the columns of a source of type database cannot be inferred: write them down",
+        ":1: columns: the columns of a source of type database cannot be inferred: list them in the declaration",
     ),
     (None, "columns: infer\nprimary_key: a\n", ": a table needs columns, or a source from which they are inferred"),
     (None, "columns: some\nprimary_key: a\n", ":1: columns: must be infer or a mapping of names to types, not 'some'"),
@@ -660,7 +660,7 @@ def test_hidden_files_of_editors_are_no_declarations(lake: Path) -> None:
         (
             "dagster: {nightly_timezone: CEST}\n",
             "",
-            "base.yaml:1: dagster.nightly_timezone: 'CEST' is not a time zone, such as UTC or Europe/Berlin",
+            "base.yaml:1: dagster.nightly_timezone: 'CEST' is not the name of a time zone such as UTC or Europe/Berlin",
         ),
         (
             "storage: {s3.secret-key: hidden}\n",

@@ -201,7 +201,7 @@ def test_a_repeated_run_loads_a_whole_table_once(events):
     ("text", "said"),
     [
         (EVENTS.replace(", watermark: at", "") + "    mode: append\n", "mode append would add all rows again"),
-        (EVENTS + "    mode: overwrite\n", "mode overwrite would replace all rows by those above the watermark"),
+        (EVENTS + "    mode: overwrite\n", "mode overwrite would replace all rows by the rows above the watermark"),
         (EVENTS + "    partitions: {by: day, start: 2024-01-01}\n", "remove partitions"),
         (EVENTS.replace("table: events", "query: 'SELECT 1; SELECT 2'"), "one SELECT or WITH"),
         (EVENTS.replace("table: events", "query: DELETE FROM events"), "one SELECT or WITH"),

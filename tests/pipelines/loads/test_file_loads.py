@@ -353,7 +353,7 @@ def test_a_partition_cannot_be_loaded_from_a_path_without_place(quick):
         """,
     )
     quick.file("in/a.csv", "id\n1\n")
-    with pytest.raises(PipelineError, match=r"in/\*\.csv has no place for the partition, such as \{date\}"):
+    with pytest.raises(PipelineError, match=r"in/\*\.csv has no placeholder for the partition, such as \{date\}"):
         quick.load("shop.orders", "2024-01-01")
 
 

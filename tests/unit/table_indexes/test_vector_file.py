@@ -55,7 +55,7 @@ def test_a_write_that_fails_leaves_no_index_file():
     ("vector", "rows", "problem"),
     [
         (VectorRange("a", 1, 30, 5), 28, "deletes row 28, but the file has 28 rows"),
-        (VectorRange("a", 1, 30, 4), 29, "a bitmap has 5 rows, 4 is the most"),
+        (VectorRange("a", 1, 30, 4), 29, "a bitmap has 5 rows, the limit is 4"),
         (VectorRange("a", 1, 22, 5), 29, "a deletion vector of 30 bytes states a payload of 30"),
         (VectorRange("a", 1, 31, 5), 29, "has 30 bytes, but 31 are recorded"),
         (VectorRange("a", 3, 30, 5), 29, "states a payload"),

@@ -35,7 +35,9 @@ NO_LIMIT = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class NestedAppend:
-    """Adds rows while there are fewer than ``limit``; a retract removes all rows that are equal to one of its rows."""
+    """Adds rows while the result has fewer than ``limit`` rows; a retract removes all rows that are equal to one of its
+    rows.
+    """
 
     limit: int = NO_LIMIT
     can_retract: bool = True

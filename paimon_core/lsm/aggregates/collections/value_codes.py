@@ -20,7 +20,9 @@ from paimon_core.lsm.gather import Flags, offsets_of
 from paimon_core.lsm.order_codes import Codes, Ints, order_codes, pack, parts
 
 Numbers = npt.NDArray[np.int64]
-"""One integer per element, counted from 0; small, so that it can be combined with a group number."""
+"""One integer per element; the integers count from 0 and are small, so that each can be combined with a group
+number.
+"""
 
 
 def dense(codes: Codes) -> Numbers:
@@ -132,7 +134,9 @@ def _distinct(codes: Codes) -> Numbers:
 
 
 def _hashed(array: pa.Array) -> Numbers:
-    """Return one number per value (no floats): numbers are in order of first occurrence, and null has a number too."""
+    """Return one number per value (no floats): numbers are in order of first occurrence, and a null has a number as
+    well.
+    """
     encoded = array.dictionary_encode()
     indices = pc.fill_null(encoded.indices, len(encoded.dictionary))
     numbers: Numbers = indices.to_numpy(zero_copy_only=False).astype(np.int64)

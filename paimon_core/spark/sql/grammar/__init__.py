@@ -1,4 +1,4 @@
-"""Grammar: the texts of statements; a text is read completely before anything of it runs.
+"""Grammar: the texts of statements; a text is parsed completely before any statement runs.
 
 Core types and functions:
 

@@ -25,7 +25,7 @@ _COMMENT = "comment"
 
 
 def alter(cursor: Cursor) -> AlterTable | RenameTable | RemovePartitions:
-    """Read what follows ALTER TABLE."""
+    """Read the rest of a statement after ALTER TABLE."""
     name = parts.table_name(cursor)
     if cursor.skip("RENAME", "TO"):
         to = parts.table_name(cursor)
@@ -39,7 +39,7 @@ def alter(cursor: Cursor) -> AlterTable | RenameTable | RemovePartitions:
 
 
 def comment_on(cursor: Cursor) -> AlterTable:
-    """Read what follows COMMENT."""
+    """Read the rest of a statement after COMMENT."""
     cursor.need("ON", "TABLE")
     name = parts.table_name(cursor)
     cursor.need("IS")
@@ -81,7 +81,7 @@ def _changes(cursor: Cursor, name: TableName) -> AlterTable:
 
 
 def _refuse_others(cursor: Cursor) -> None:
-    """Raise SqlError for clauses of Spark that are not supported, with what to use instead."""
+    """Raise SqlError, which says what to use instead, for clauses of Spark that are not supported."""
     for words, instead in (
         (("ADD", "PARTITION"), "a partition exists when it has rows: insert them"),
         (("ADD", "IF", "NOT", "EXISTS", "PARTITION"), "a partition exists when it has rows: insert them"),

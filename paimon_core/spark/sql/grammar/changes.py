@@ -10,7 +10,7 @@ from paimon_core.spark.sql.grammar.statements import Delete, Insert, Merge, Merg
 
 
 def insert(cursor: Cursor) -> Insert:
-    """Read what follows INSERT."""
+    """Read the rest of a statement after INSERT."""
     overwrite = cursor.choose("INTO", "OVERWRITE")
     if not overwrite:
         cursor.refuse("INTO or OVERWRITE")
@@ -50,7 +50,7 @@ def _refuse_default(cursor: Cursor) -> None:
 
 
 def update(cursor: Cursor) -> Update:
-    """Read what follows UPDATE."""
+    """Read the rest of a statement after UPDATE."""
     _refuse_limit(cursor, "UPDATE")
     name = parts.table_name(cursor)
     alias = _alias(cursor, "SET")
@@ -66,7 +66,7 @@ def update(cursor: Cursor) -> Update:
 
 
 def delete(cursor: Cursor) -> Delete:
-    """Read what follows DELETE."""
+    """Read the rest of a statement after DELETE."""
     _refuse_limit(cursor, "DELETE")
     cursor.need("FROM")
     name = parts.table_name(cursor)
@@ -88,7 +88,7 @@ def _refuse_limit(cursor: Cursor, statement: str) -> None:
 
 
 def merge(cursor: Cursor) -> Merge:
-    """Read what follows MERGE."""
+    """Read the rest of a statement after MERGE."""
     if cursor.peek("WITH", "SCHEMA", "EVOLUTION"):
         cursor.fail("WITH SCHEMA EVOLUTION is not supported: add the columns with ALTER TABLE first")
     cursor.need("INTO")

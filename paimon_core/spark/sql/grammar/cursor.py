@@ -22,7 +22,7 @@ from paimon_core.predicate.tokens import place
 from paimon_core.spark.sql.grammar.masked import masked
 
 SQL_LENGTH = 1 << 20
-"""The most characters of a statement."""
+"""The maximum number of characters of a statement."""
 T = TypeVar("T")
 
 
@@ -97,7 +97,7 @@ def tokens_of(source: str) -> list[SqlToken]:
 
 
 class Cursor:
-    """The tokens of a statement, and the position of the next one."""
+    """The tokens of a statement, and the position of the next token."""
 
     def __init__(self, source: str, tokens: Sequence[SqlToken] | None = None, at: int = 0) -> None:
         self.source = source
@@ -110,13 +110,13 @@ class Cursor:
         return self.tokens[self.at]
 
     def peek(self, *words: str, ahead: int = 0) -> bool:
-        """Whether these words or signs follow, ``ahead`` tokens after the next one."""
+        """Whether these words or signs come next, ``ahead`` tokens after the next token."""
         start = self.at + ahead
         following = self.tokens[start : start + len(words)]
         return [t.word or (t.text if t.kind == "sign" else "") for t in following] == list(words)
 
     def skip(self, *words: str) -> bool:
-        """Skip these words or signs if all of them follow; return whether they do."""
+        """Skip these words or signs if they are the next tokens; return whether they were skipped."""
         found = self.peek(*words)
         self.at += len(words) if found else 0
         return found
@@ -198,7 +198,8 @@ class Cursor:
     def until(self, *ends: str, what: str) -> tuple[int, int]:
         """Skip an expression up to one of the words or signs ``ends`` outside of brackets and CASE, or to the end.
 
-        Returns the positions of its first character and after its last one; raises SqlError for an empty expression.
+        Returns the position of the first character of the expression and the position after its last character; raises
+        SqlError for an empty expression.
         """
         first, depth = self.at, 0
         while self.next.kind != "end":

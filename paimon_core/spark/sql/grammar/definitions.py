@@ -22,7 +22,7 @@ _REFUSED = {
 
 
 def create(cursor: Cursor) -> CreateTable | CreateLike | CreateDatabase:
-    """Read what follows CREATE."""
+    """Read the rest of a statement after CREATE."""
     if cursor.choose("DATABASE", "SCHEMA", "NAMESPACE"):
         return _database(cursor)
     replace = cursor.skip("OR", "REPLACE")
@@ -36,7 +36,7 @@ def create(cursor: Cursor) -> CreateTable | CreateLike | CreateDatabase:
 
 
 def table(cursor: Cursor, *, replace: bool, must_exist: bool = False) -> CreateTable | CreateLike:
-    """Read what follows CREATE TABLE, CREATE OR REPLACE TABLE or REPLACE TABLE."""
+    """Read the rest of a statement after CREATE TABLE, CREATE OR REPLACE TABLE or REPLACE TABLE."""
     at = cursor.next.start
     if_not_exists = cursor.skip("IF", "NOT", "EXISTS")
     if if_not_exists and replace:

@@ -14,7 +14,7 @@ _OPTION = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-"""The name of an option, with its value after it; the sign of equality may be missing."""
+"""The name of an option, with the value that follows; the sign of equality may be missing."""
 
 
 def masked(source: str) -> str:

@@ -1,4 +1,4 @@
-"""Parse: reads the text of one SQL statement completely, before anything of it runs."""
+"""Parse: reads the text of one SQL statement completely, before the statement runs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ _INSTEAD = {
 def parse(text: str) -> Statement:
     """Return the statement of a text.
 
-    Raises SqlError, which names the position and what to use instead, for text that is not one supported statement.
+    Raises SqlError, which names the position and what to use instead, if the text is not exactly one supported
+    statement.
     """
     cursor = Cursor(text)
     _refuse_dollars(cursor)
@@ -257,4 +258,4 @@ _STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "EXPLAIN": _explain,
     "USE": _use,
 }
-"""What reads each statement, by its first word, which has been read."""
+"""For each first word of a statement, the function that reads the rest of the statement."""

@@ -1,4 +1,6 @@
-"""Parts: what several statements have in common, such as names of tables, PARTITION (...) and TBLPROPERTIES (...)."""
+"""Parts: the elements that several statements have in common, such as names of tables, PARTITION (...) and
+TBLPROPERTIES (...).
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ def table_name(cursor: Cursor) -> TableName:
 
 
 def rest(cursor: Cursor, what: str) -> Query:
-    """Return the rest of the statement, as a query."""
+    """Return the rest of the statement as a query."""
     start = cursor.next.start
     if cursor.next.kind == "end":
         cursor.refuse(what)
@@ -49,7 +51,7 @@ def is_query(cursor: Cursor) -> bool:
 
 
 def query(cursor: Cursor) -> Query:
-    """Return the rest of the statement; raises SqlError unless it starts as a query does."""
+    """Return the rest of the statement; raises SqlError unless it starts like a query."""
     if not is_query(cursor):
         cursor.refuse("SELECT, VALUES, WITH, FROM, TABLE or a query in parentheses")
     return rest(cursor, "a query")

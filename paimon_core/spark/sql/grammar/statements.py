@@ -1,4 +1,4 @@
-"""Statements: one frozen value for each kind of SQL statement, as it was read from the text.
+"""Statements: one frozen value for each kind of SQL statement, with the content of the parsed text.
 
 The values name objects as the text does: whether a table or column exists is checked when the statement runs.
 """

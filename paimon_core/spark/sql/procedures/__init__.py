@@ -3,7 +3,7 @@
 Core types and functions:
 
 - ``PROCEDURES``: the table of procedures
-- ``Procedure``: the arguments of one procedure, and what it does
+- ``Procedure``: the arguments of one procedure, and its function
 - ``Arguments``: the values of one CALL
 - ``call``: runs a CALL
 """

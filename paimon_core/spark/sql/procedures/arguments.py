@@ -1,4 +1,4 @@
-"""Arguments: the values of one CALL, converted to what the methods of the library take."""
+"""Arguments: converts the values of a CALL to the arguments that the methods of the library take."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Arguments:
         return str(self.values[name])
 
     def one_of(self, name: str, value: str, known: Collection[str]) -> None:
-        """Raise InvalidRequest unless the value is one of the known ones."""
+        """Raise InvalidRequest unless the value is one of the known values."""
         if value not in known:
             raise InvalidRequest(
                 f"argument {name} is one of {', '.join(known) or 'none'}, not {value!r:.60}", name=name

@@ -1,4 +1,4 @@
-"""Bodies: what each procedure does, with the arguments of its CALL; each result is a list of texts."""
+"""Bodies: the function of each procedure, which takes the arguments of its CALL and returns a list of texts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def compact_database(given: Arguments) -> Results:
 
 
 def compact_manifest(given: Arguments) -> Results:
-    """Rewrite the manifests into fewer, larger ones."""
+    """Rewrite the manifests into fewer and larger manifests."""
     return _snapshot(given.table.maintenance.compact_manifests())
 
 
@@ -160,7 +160,7 @@ def delete_tag(given: Arguments) -> Results:
     """Delete one or more tags; all of them must exist."""
     names = [name.strip() for name in given.required("tag").split(",")]
     for name in names:
-        given.table.tags.read(name)  # all must exist before one is deleted
+        given.table.tags.read(name)  # all tags must exist before the first is deleted
     for name in names:
         given.table.tags.delete(name)
     return [f"deleted tag {name}" for name in names]

@@ -23,14 +23,14 @@ from paimon_core.spark.sql.results import rows
 
 @dataclass(frozen=True)
 class Procedure:
-    """One procedure: its arguments in Paimon's order, and what it does; each text of its result becomes a row."""
+    """One procedure: its arguments in Paimon's order, and its function; each text of the result becomes a row."""
 
     arguments: Mapping[str, type]
     run: Callable[[Arguments], Results]
     required: int = 1
     """How many of the first arguments must be given."""
     refused: Mapping[str, str] = field(default_factory=dict)
-    """Arguments that Paimon has and that are not supported, with what to do instead."""
+    """Arguments that Paimon has and that are not supported here, with what to use instead."""
 
 
 def call(spark: SparkSession, names: Names, statement: Call, text: str) -> DataFrame:
@@ -81,7 +81,7 @@ def _values(procedure: Procedure, statement: Call, text: str) -> dict[str, Any]:
         given.add(name)
         kind = procedure.arguments[name]
         if value is None:
-            continue  # as if it was not given
+            continue  # a null counts as not given
         if kind is str and isinstance(value, int) and not isinstance(value, bool):
             value = str(value)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):

@@ -2,7 +2,7 @@
 
 Core functions:
 
-- ``disagreements`` in ``tables``: all sentences about tables of a lake that do not fit each other
-- ``check_definition`` in ``definition``: what the storage refuses in one table
+- ``disagreements`` in ``tables``: one sentence for each broken rule across the files of a lake
+- ``check_definition`` in ``definition``: the mistakes that the storage would refuse in one table
 - ``declared_schema`` in ``definition``: the schema of a table
 """

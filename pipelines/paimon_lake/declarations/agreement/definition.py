@@ -1,4 +1,4 @@
-"""Definition: check without a warehouse whether a table can be created as it is declared.
+"""Definition: check without a warehouse whether the table of a declaration can be created.
 
 The columns, keys and options go through the checks of ``create_table``, so that a mistake in an option is found when
 the declaration is read, not when the first load creates the table.

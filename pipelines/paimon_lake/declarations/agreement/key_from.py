@@ -1,4 +1,4 @@
-"""Key agreement: the rules that a part with ``key_from`` and the two tables that it follows must obey together."""
+"""Key agreement: the rules for a part with ``key_from`` and for the two tables that the part follows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from paimon_lake.declarations.table import TableSpec
 
 
 def key_from_disagreements(tables: Mapping[str, TableSpec]) -> Iterator[tuple[str, tuple[str, ...], str]]:
-    """Yield (table, key of its declaration, sentence) for each part that does not fit the tables that it follows."""
+    """Yield (table, key of its declaration, sentence) for each part that does not fit the two tables that it
+    follows.
+    """
     for name, spec in sorted(tables.items()):
         for one in load_specs(spec):
             if isinstance(one, PartSpec) and isinstance(one.source, LakeTableSource):

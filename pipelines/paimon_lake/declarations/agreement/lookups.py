@@ -1,4 +1,4 @@
-"""Lookup agreement: what a lookup of one table and the declaration of the other table must have in common."""
+"""Lookup agreement: the rules for a lookup of one table and for the declaration of the other table."""
 
 from __future__ import annotations
 

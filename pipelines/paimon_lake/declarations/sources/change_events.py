@@ -37,7 +37,7 @@ def check_events(spec: TableSpec) -> None:
     if spec.kinds is not None:
         raise Mistake(f"the events of {form} say whether a row is inserted, updated or deleted: remove kinds", "kinds")
     if not spec.columns:
-        raise Mistake(f"the columns of {form} cannot be inferred: write them down", "columns")
+        raise Mistake(f"the columns of {form} cannot be inferred: list them in the declaration", "columns")
     for option, allowed, why in (
         ("merge-engine", ("deduplicate",), "the events have whole rows, and deletes remove them"),
         ("changelog-producer", ("none", "lookup", "full-compaction"), "the events may lack the old rows"),
@@ -65,7 +65,7 @@ def _check_schema_changes(source: FilesSource | KafkaSource) -> None:
     if not source.has_events:
         raise Mistake(f"needs change events: {' or '.join(EVENT_FORMATS)}", "source", "schema_changes")
     if "ignore_extra_columns" in source.options:
-        raise Mistake("ignore_extra_columns has no place beside schema_changes: remove it", "source", "options")
+        raise Mistake("ignore_extra_columns is not allowed beside schema_changes: remove it", "source", "options")
 
 
 def _check_source_column(spec: TableSpec, source: FilesSource) -> None:

@@ -21,11 +21,11 @@ _NOT_FOLLOWED = {
     "deduplicate.ignore-delete": "false",
     **dict.fromkeys(("sequence.field", "rowkind.field"), ""),
 }
-"""The only allowed values of some options; with others, a table would differ from its source in PostgreSQL."""
+"""The only allowed values of some options; with any other value, a table would differ from its source in PostgreSQL."""
 
 
 def check_followed(spec: TableSpec) -> None:
-    """Refuse a declaration whose settings would make the table differ from the table of PostgreSQL that it follows.
+    """Refuse a declaration whose settings would make the table differ from the PostgreSQL table that it follows.
 
     The settings are keys of the declaration, such as ``mode``, and table options, such as ``sequence.field``.
     """
@@ -36,7 +36,7 @@ def check_followed(spec: TableSpec) -> None:
     for key in ("mode", "kinds", "order_by", "partitions", "mark_done"):
         is_ours = key == "order_by" and spec.is_part  # the column that loads of a part fill
         if key in spec.model_fields_set and getattr(spec, key) and not is_ours:
-            raise Mistake("has no place here: the log of PostgreSQL says what is done, and in which order", key)
+            raise Mistake("is not allowed here: the log of PostgreSQL says what is done, and in which order", key)
     for option, allowed in _NOT_FOLLOWED.items():
         given = spec.options.get(option)
         if given is not None and given.strip().lower() not in allowed.split(", "):
@@ -64,7 +64,7 @@ def _check_source_column(spec: TableSpec, source: PostgresChangesSource) -> None
         raise Mistake("the primary_key also needs the key of the source tables", *key)
     if source.lookup:
         raise Mistake(
-            "has no place beside source_column: look up in a table with a source of type sql over this table",
+            "is not allowed beside source_column: look up in a table with a source of type sql over this table",
             "source",
             "lookup",
         )
@@ -88,4 +88,9 @@ def check_lag(spec: TableSpec) -> None:
         if unfit:
             raise Mistake(f"is not known for a source of type {kinds.pop()}", "checks", number, unfit[0])
         if check.block:
-            raise Mistake("has no place in a lag check: a load makes the lag smaller", "checks", number, "block")
+            raise Mistake(
+                "is not allowed in a lag check: only a load reduces the lag, so it must not be blocked",
+                "checks",
+                number,
+                "block",
+            )

@@ -1,4 +1,6 @@
-"""Kafka sources: topics whose messages are rows of a table or changes of rows, and the rules for such a table."""
+"""Kafka sources: topics whose messages are rows of a table or changes of rows, and the rules for a table with such a
+source.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,7 @@ class KafkaSource(Model):
     type: Literal["kafka"]
     """Topics of Kafka."""
     servers: Annotated[SomeNames, AfterValidator(_servers)]
-    """``host:port`` of one or several brokers; the client learns the other brokers from them."""
+    """``host:port`` of one or several brokers; the client asks these brokers for the other brokers."""
     topic: Annotated[SomeNames, AfterValidator(_topics)]
     """The name of a topic, or a list. ``*`` stands for any characters; topics whose names begin with ``__`` must be
     named."""
@@ -93,11 +95,11 @@ class KafkaSource(Model):
     batch_rows: Annotated[int, Field(ge=1, le=10_000_000)] = 1_000_000
     """The largest number of offsets, and so of messages, of one commit."""
     batch_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = 256 << 20
-    """The approximate size of the messages of one commit. Tasks hold only a part of the messages in memory."""
+    """The approximate size of the messages of one commit. A task holds only a part of its messages in memory."""
     run_seconds: Annotated[int, Field(ge=1)] = 3600
     """After this time a run begins no further commit; the next run continues."""
     schema_changes: Literal["refuse", "ignore", "apply"] = "refuse"
-    """For change events: what is done when rows have a column that the table does not have, or a schema states a wider
+    """For change events: the action when rows have a column that the table does not have, or a schema states a wider
     type: the load stops (``refuse``), leaves the column out and reports it (``ignore``), or alters the table
     (``apply``)."""
     lookup: tuple[Lookup, ...] = Field(default=(), strict=False)
@@ -120,14 +122,14 @@ def check_kafka(spec: TableSpec) -> None:
     if not isinstance(source, KafkaSource):
         return
     if not spec.columns:
-        raise Mistake("the columns of messages cannot be inferred: write them down", "columns")
+        raise Mistake("the columns of messages cannot be inferred: list them in the declaration", "columns")
     for key in ("partitions", "mark_done"):
         if key in spec.model_fields_set and getattr(spec, key):
-            raise Mistake("has no place here: loads of Kafka are divided by offsets, not by partitions", key)
+            raise Mistake("is not allowed here: loads of Kafka are divided by offsets, not by partitions", key)
     if spec.write_mode in ("overwrite", "overwrite-partitions"):
         raise Mistake(f"{spec.mode} would replace the rows of one batch by the next: remove mode", "mode")
     if "encoding" in source.options:
-        raise Mistake("messages are UTF-8: remove it", "source", "options", "encoding")
+        raise Mistake("messages are always UTF-8: remove this option", "source", "options", "encoding")
     for option in ("database", "table"):
         if "*" in str(source.options.get(option, "")):
             raise Mistake("patterns need files of change events: name one", "source", "options", option)
@@ -145,7 +147,7 @@ def _near(name: str) -> str:
 
 def _check_message_key(spec: TableSpec, source: KafkaSource) -> None:
     if source.format not in _KEY_FORMATS:
-        raise Mistake(f"has no place with {source.format}, whose tombstones delete nothing", "source", "key")
+        raise Mistake(f"is not allowed with {source.format}, whose tombstones delete nothing", "source", "key")
     if not spec.primary_key or sorted(source.key_columns) != sorted(spec.primary_key):
         raise Mistake(
             f"must be the primary_key, {', '.join(spec.primary_key) or 'which the table does not have'}: a tombstone "
@@ -154,11 +156,11 @@ def _check_message_key(spec: TableSpec, source: KafkaSource) -> None:
             "key",
         )
     if spec.order_by or "sequence.field" in spec.options:
-        raise Mistake("has no place with order_by: a tombstone has no value that orders it", "source", "key")
+        raise Mistake("is not allowed with order_by: a tombstone has no value that orders it", "source", "key")
     if spec.kinds is not None:
-        raise Mistake("has no place with kinds: either the tombstones delete rows or the kinds do", "source", "key")
+        raise Mistake("is not allowed with kinds: either the tombstones delete rows or the kinds do", "source", "key")
     if spec.write_mode == "append":
-        raise Mistake("has no place with mode append: a tombstone deletes rows", "source", "key")
+        raise Mistake("is not allowed with mode append: a tombstone deletes rows", "source", "key")
     for option, allowed in (("merge-engine", "deduplicate"), ("changelog-producer", "none, lookup, full-compaction")):
         given = spec.options.get(option)
         if given is not None and given.strip().lower() not in allowed.split(", "):

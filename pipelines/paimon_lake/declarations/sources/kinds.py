@@ -1,4 +1,4 @@
-"""Kinds: the column that says what each row of a load does."""
+"""Kinds: the column that states whether a row of a load inserts, updates or deletes."""
 
 from __future__ import annotations
 

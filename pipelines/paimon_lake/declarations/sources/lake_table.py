@@ -1,4 +1,5 @@
-"""Lake tables: a source of a part of a wide table; its rows get the key of the wide table from a mapping table.
+"""Lake tables: the source of a part of a wide table is another table of the lake; its rows get the key of the wide
+table from a mapping table.
 
 The part has the columns of a table of the lake, found by its primary key. The mapping is another table of the lake: it
 has the primary key of the wide table, and the key of the table with the columns, as a foreign key.
@@ -27,8 +28,9 @@ class KeyFrom(Model):
     table: Annotated[str, AfterValidator(table_name)]
     """The mapping table, ``<database>.<table>``; it is declared, and its primary key is the key of the wide table."""
     on: Annotated[Mapping[str, str], Field(min_length=1)]
-    """Maps the primary key of the source to columns of the mapping table. A mapping row
-    with a null in one of these columns belongs to no row of the source."""
+    """Maps the primary key of the source to columns of the mapping table. A mapping row that has a null in one of these
+    columns belongs to no row of the source.
+    """
     columns: Annotated[Mapping[str, str], Field(min_length=1)]
     """Maps the primary key of this table to the primary key of the mapping table."""
 
@@ -43,7 +45,9 @@ class LakeTableSource(Model):
     key_from: KeyFrom
     """The mapping table that gives the key of the wide table."""
     rename: Texts = Field(default={})
-    """Maps a column of the source to a column of this table; other columns of the part have the same name in both."""
+    """Maps a column of the source to a column of this table; every other column of the part has the same name in the
+    source and in this table.
+    """
     cache_bytes: Annotated[int, Field(ge=1 << 20, le=1 << 40)] = 512 << 20
     """The greatest size of the columns that a load reads, in bytes of decoded values: of the source, of the mapping
     table, and of the changed rows of each. Each process keeps the tables in temporary files; larger tables are
@@ -85,7 +89,7 @@ def key_from_mistakes(spec: TableSpec, part: Part) -> Iterator[tuple[Key, str]]:
     for column in set(part.order_by) & {*part.columns, *source.rename.values()}:
         yield ("order_by",), f"{column!r:.80} is filled by loads: remove it from columns and from source.rename"
     if part.kinds is not None:
-        yield ("kinds",), "has no place beside key_from: the changes of both tables say what is deleted"
+        yield ("kinds",), "is not allowed beside key_from: the changes of both tables say what is deleted"
     if part.deletes != "columns":
         yield ("deletes",), "must be columns: a row of the source that is deleted does not end the rows it belongs to"
     for theirs, mine in source.rename.items():

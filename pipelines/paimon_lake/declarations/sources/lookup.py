@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from paimon_lake.declarations.table import TableSpec
 
 WAITING = ("__kind", "__file", "__load", "__lane", "__row", "__since")
-"""The columns that a table of waiting rows has besides the columns of the source."""
+"""The columns of a table of waiting rows that the source does not have."""
 
 _IGNORE_DELETE = ("ignore-delete", *(f"{one}.ignore-delete" for one in ("deduplicate", "first-row", "partial-update")))
 """The option with which a table ignores deletes, and older names of this option with the same effect."""
@@ -40,29 +40,32 @@ class Lookup(Model):
     """Columns that the source does not have, taken from the row of another table of the lake with the same key."""
 
     table: Annotated[str, AfterValidator(table_name)]
-    """The other table, ``<database>.<table>``; it is declared and has a primary key."""
+    """The other table, ``<database>.<table>``; it must be declared and have a primary key."""
     on: Annotated[Mapping[str, str], Field(min_length=1)]
-    """Maps columns of this table, or columns that only the source has, to the primary key of the other table. A row
-    with a null in one of these columns has no row in the other table."""
+    """Maps columns of this table, or columns that exist only in the source, to the primary key of the other table. For
+    a row with a null in one of these columns, the other table has no row.
+    """
     columns: Annotated[Mapping[str, str], Field(min_length=1)]
     """Maps columns of this table to the columns of the other table whose values they get."""
     missing: Annotated[
         Literal["null", "reject", "wait"],
         BeforeValidator(_null, json_schema_input_type=Literal["null", "reject", "wait"] | None),
     ] = "null"
-    """What is done with a row for which the other table has no row: ``null`` writes nulls, ``reject`` rejects it,
-    ``wait`` keeps it in ``<table>__waiting`` and tries it again with each load for ``max_wait``. With ``wait``, a row
-    that has a null in ``on`` gets nulls at once."""
+    """The action for a row that has no matching row in the other table: ``null`` writes nulls, ``reject`` rejects the
+    row, ``wait`` keeps it in ``<table>__waiting`` and tries it again with each load for ``max_wait``. With ``wait``, a
+    row that has a null in ``on`` gets nulls at once.
+    """
     max_wait: OptionalDuration = ""
     """How long a row waits, such as ``2 d``; needed with ``missing: wait``, and the same in all lookups that wait."""
     after_wait: Annotated[
         Literal["reject", "null"],
         BeforeValidator(_null, json_schema_input_type=Literal["reject", "null"] | None),
     ] = "reject"
-    """What is done with a row that has waited for ``max_wait``: ``reject`` rejects it, ``null`` writes nulls."""
+    """The action for a row that has waited for ``max_wait``: ``reject`` rejects it, ``null`` writes nulls."""
     cache_bytes: Annotated[int, Field(ge=1 << 20, le=1 << 40)] = 512 << 20
-    """The greatest size of the columns of the other table that a lookup reads, in bytes of decoded values. Each
-    process keeps these columns in temporary files; a larger table is refused."""
+    """The largest size of the columns of the other table that a lookup reads, in bytes of decoded values. Each process
+    keeps these columns in temporary files; a larger table is refused.
+    """
 
     @model_validator(mode="after")
     def _waits(self) -> Lookup:
@@ -93,7 +96,7 @@ def check_lookups(spec: TableSpec) -> None:
     """Raise Mistake for lookups that do not fit the declaration of their table."""
     lookups = lookups_of(spec.source)
     if lookups and not spec.columns:
-        raise Mistake("the columns of a table with lookups cannot be inferred: write them down", "columns")
+        raise Mistake("the columns of a table with lookups cannot be inferred: list them in the declaration", "columns")
     taken: dict[str, str] = {}
     for number, lookup in enumerate(lookups):
         for column in lookup.columns:
@@ -131,7 +134,7 @@ def _check_target(spec: TableSpec, column: str, taken: dict[str, str], key: tupl
     if column not in spec.columns:
         raise Mistake(f"{column!r:.80} is not a column{nearest(column, list(spec.columns))}", *key)
     if column in taken:
-        raise Mistake(f"{column!r} is looked up by {taken[column]} too", *key)
+        raise Mistake(f"{column!r} is also looked up by {taken[column]}", *key)
     source, options = spec.source, spec.options
     sequence = options.get("sequence.field", "").replace(" ", "").split(",")
     kinds = spec.kinds.column if spec.kinds is not None else ""
@@ -163,24 +166,27 @@ def _check_waiting(spec: TableSpec) -> None:
                 *("source", "lookup", other, "max_wait"),
             )
     if spec.write_mode in ("overwrite", "overwrite-partitions"):
-        raise Mistake(f"wait does not fit mode {spec.write_mode}: a load reads the replaced rows again", *key)
+        raise Mistake(
+            f"wait cannot be used with mode {spec.write_mode}, because a load reads the replaced rows again", *key
+        )
     engine = spec.options.get("merge-engine", "deduplicate").strip().lower()
     if spec.primary_key and engine != "deduplicate":
         raise Mistake(
-            f"wait does not fit merge-engine {engine}: a newer row of a key replaces a waiting row; use null or reject",
+            f"wait cannot be used with merge-engine {engine}: a newer row of a key replaces a waiting row; use null or "
+            "reject",
             *key,
         )
     if spec.primary_key and getattr(spec.source, "type", "") == "database" and getattr(spec.source, "split", ""):
-        raise Mistake("wait does not fit source.split: all rows of a key must be read by one task", *key)
+        raise Mistake("wait cannot be used with source.split: all rows of a key must be read by one task", *key)
     for option in _IGNORE_DELETE:
         if spec.options.get(option, "").strip().lower() == "true":
             raise Mistake(
-                f"wait does not fit options.{option}: a delete that the table ignores would remove a waiting row; "
-                "use null or reject, or remove the option",
+                f"wait cannot be used with options.{option}: a delete that the table ignores would remove a waiting "
+                "row; use null or reject, or remove the option",
                 *key,
             )
     if "rowkind.field" in spec.options:
-        raise Mistake("wait does not fit options.rowkind.field: use kinds", *key)
+        raise Mistake("wait cannot be used with options.rowkind.field: use kinds", *key)
     only = {column for lookup in lookups_of(spec.source) for column in lookup.on} - set(spec.columns)
     for column in (*spec.columns, *sorted(only)):
         if column in WAITING:

@@ -23,15 +23,18 @@ class Part(Model):
     """Where the rows of the part come from: files, a query, a function, a database, changes of PostgreSQL, Kafka, or a
     table of the lake with ``key_from``."""
     columns: SomeNames
-    """The columns that this part fills, beside the primary key and ``order_by``; no other part fills them."""
+    """The columns that this part fills, in addition to the primary key and ``order_by``; no other part fills these
+    columns.
+    """
     order_by: Names = ()
-    """The columns that order the rows of this part with the same key: the greatest is the newest row, whenever it is
-    loaded. No other part has these columns. A row with a null in one of these columns is rejected. For changes of
-    PostgreSQL and for ``key_from`` it is one BIGINT column, which loads fill."""
+    """The columns that order the rows of this part with the same key: the row with the greatest value is the newest
+    row, no matter when it is loaded. No other part has these columns. A row with a null in one of these columns is
+    rejected. For changes of PostgreSQL and for ``key_from`` it is one BIGINT column, which loads fill.
+    """
     kinds: Kinds | None = None
     """The column that says whether a row of this part inserts, updates or deletes."""
     deletes: Literal["columns", "row"] = "columns"
-    """What a row that deletes does: set the columns of this part to null, or remove the whole row."""
+    """The effect of a row that deletes: set the columns of this part to null, or remove the whole row."""
 
     @property
     def filled(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""PostgreSQL part: what the declaration of a part that follows a table of PostgreSQL must say."""
+"""PostgreSQL part: the rules for the declaration of a part that follows a table of PostgreSQL."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def postgres_mistakes(spec: TableSpec, part: Part) -> Iterator[tuple[Key, str]]:
     if source.database:
         yield (
             ("source", "database"),
-            "has no place in a part: each part has a slot of its own, and loads alone; write url",
+            "is not allowed in a part: each part has a slot of its own, and loads alone; write url",
         )
     if source.source_column:
         yield (
             ("source", "source_column"),
-            "has no place in a part, which follows one table: load a table from these tables, and fill the part by a "
+            "is not allowed in a part, which follows one table: load a table from these tables, and fill the part by a "
             "query with `read: changes` over it",
         )
     if not part.has_order_to_fill(spec.columns):
@@ -38,13 +38,13 @@ def postgres_mistakes(spec: TableSpec, part: Part) -> Iterator[tuple[Key, str]]:
     for column in set(part.order_by) & set(part.columns):
         yield ("order_by",), f"{column!r:.80} is filled by loads: remove it from columns"
     if part.kinds is not None:
-        yield ("kinds",), "has no place here: the log of PostgreSQL says what is inserted, updated and deleted"
+        yield ("kinds",), "is not allowed here: the log of PostgreSQL says what is inserted, updated and deleted"
     for number, lookup in enumerate(source.lookup):
         if lookup.missing == "wait":
             yield (
                 ("source", "lookup", number, "missing"),
-                "wait does not fit a part with changes of PostgreSQL: use null or reject, or load a table with this "
-                "lookup, and fill the part by a query with `read: changes` over it",
+                "wait cannot be used in a part with changes of PostgreSQL: use null or reject, or load a table with "
+                "this lookup, and fill the part by a query with `read: changes` over it",
             )
         for column in lookup.on:
             if column in spec.columns and column not in (*spec.primary_key, *part.columns):

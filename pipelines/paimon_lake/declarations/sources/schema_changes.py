@@ -22,7 +22,8 @@ def alters_table(source: Source | None) -> bool:
 
 
 def as_loaded(spec: TableSpec, fields: Sequence[DataField], *, drop: bool = False) -> TableSpec:
-    """Return a declaration with the columns that loads added to its table, and the types that they widened.
+    """Return a declaration with the columns that loads added to its table, and with the types to which loads widened
+    its columns.
 
     With ``drop``, only the types are taken over. When loads do not alter the table, the declaration is unchanged.
     """

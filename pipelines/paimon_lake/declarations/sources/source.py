@@ -62,11 +62,13 @@ class FilesSource(Model):
     ``shop.orders_1``. The column may be part of the primary key, so that rows of shards with the same keys stay
     separate."""
     schema_changes: Literal["refuse", "ignore", "apply"] = "refuse"
-    """For change events: what is done when rows have a column that the table does not have, or a schema states a wider
+    """For change events: the action when rows have a column that the table does not have, or a schema states a wider
     type: the load stops (``refuse``), leaves the column out and reports it (``ignore``), or alters the table
     (``apply``)."""
     late: Literal["load", "tell"] = "load"
-    """A new file in a partition that was loaded before: ``load`` it, or only report it in the result (``tell``)."""
+    """A new file in a partition that was loaded before: ``load`` the file, or only report it in the result
+    (``tell``).
+    """
     changed: Literal["tell", "load", "fail"] = "tell"
     """A file that changed after it was loaded: only report it in the result (``tell``), ``load`` it again, or ``fail``
     the load."""
@@ -91,8 +93,10 @@ class SqlSource(Model):
     inputs: SomeNames
     """The tables of the lake that the query reads."""
     read: Literal["partition", "whole", "changes"] | None = None
-    """What the query sees of its inputs: the rows of the partitions of the run, all rows, or the rows that changed
-    since the last commit of this table. Default: ``partition`` for a table with partitions, otherwise ``whole``."""
+    """Which rows of its inputs the query reads: the rows of the partitions of the run, all rows, or the rows that
+    changed since the last commit of this table. Default: ``partition`` for a table with partitions, otherwise
+    ``whole``.
+    """
 
     @model_validator(mode="after")
     def _one_query(self) -> SqlSource:
@@ -134,18 +138,20 @@ class DatabaseSource(Model):
     query: str = ""
     """A SELECT in the language of the database, instead of ``table``."""
     watermark: str = ""
-    """A column of the database whose new values are always greater: a load reads the rows above the greatest value that
-    was loaded. Rows that are committed later with the same or a smaller value are not seen. That happens because clocks
-    differ, and because a long transaction commits after shorter ones, which began later; ``lag`` waits for such rows.
-    Rows with a null in this column are never loaded, only counted."""
+    """A column of the database whose new values are always greater than the old values: a load reads the rows above the
+    greatest loaded value. Rows that are committed later with the same value or a smaller value are never read. Such
+    rows exist because clocks differ, and because a long transaction commits after shorter transactions that began
+    later; ``lag`` waits for such rows. Rows with a null in this column are never loaded, only counted.
+    """
     lag: Annotated[float, Field(ge=0, le=31_536_000, allow_inf_nan=False)] = 0.0
     """Seconds by which loads stay behind, for a watermark of timestamps in PostgreSQL. With a time zone, loads stay
     behind the clock of the database; otherwise behind the greatest value. It should be longer than the longest
     transaction of a writer."""
     split: str = ""
     """A column of whole numbers; its range is read in ``parts`` parallel parts. The parts of a load see PostgreSQL at
-    one moment. With SQLite, the parts see different moments: a row whose value in this column changes during the load
-    may be read twice or not at all."""
+    one moment. With SQLite, the parts of a load read different states: a row whose value in this column changes during
+    the load may be read twice or not at all.
+    """
     parts: Annotated[int, Field(ge=1, le=16)] = 4
     """The number of parts that are read in parallel; needs ``split``. At most 16, because each part adds a sorted run
     to the buckets of a table with a key."""
@@ -214,8 +220,9 @@ class PostgresChangesSource(Model):
     """Instead of ``url``: a name below ``postgres`` in ``base.yaml``. The tables of this name share one slot, one
     publication and one read of the log."""
     table: SomeNames
-    """The table as ``schema.name``. With ``source_column`` also several tables with the same columns: a list, or a
-    pattern such as ``public.orders_*``, in which ``*`` stands for any text."""
+    """The table as ``schema.name``. With ``source_column``, the value may be several tables with the same columns: a
+    list, or a pattern such as ``public.orders_*``, in which ``*`` stands for any text.
+    """
     source_column: str = ""
     """The column of the table, a STRING of the primary key, that has the name of the source table of each row, such as
     ``public.orders_1``."""
@@ -235,12 +242,14 @@ class PostgresChangesSource(Model):
     """A commit ends with the first whole transaction after this many bytes of changes. A load takes several times this
     memory in the driver."""
     transaction_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = 256 << 20
-    """The greatest size of one transaction's changes of the table, in bytes; a greater one is refused."""
+    """The largest number of bytes of changes that one transaction may have in the table; a larger transaction is
+    refused.
+    """
     run_seconds: Annotated[int, Field(ge=1)] = 3600
     """After this time a run begins no further commit; the next run continues."""
     schema_changes: Literal["refuse", "ignore", "apply"] = "refuse"
-    """What is done when the source gets a column or a wider type: the load stops (``refuse``), leaves the column out
-    and reports it (``ignore``), or alters the table (``apply``). A column that is dropped, renamed or gets another type
+    """The action when the source gets a column or a wider type: the load stops (``refuse``), leaves the column out and
+    reports it (``ignore``), or alters the table (``apply``). A column that is dropped, renamed or gets another type
     always stops the load."""
     lookup: tuple[Lookup, ...] = Field(default=(), strict=False)
     """Columns that are taken from other tables of the lake."""
@@ -268,7 +277,7 @@ class PostgresChangesSource(Model):
             what = "a list" if len(self.table) > 1 else f"the pattern {self.name!r:.80}"
             raise ValueError(
                 f"table is one table, not {what}, without source_column: declare a column of the primary key that gets "
-                "the name of the table of each row, so that rows of two tables with equal keys do not meet"
+                "the name of the table of each row, so that rows of two tables with equal keys stay separate"
             )
         if "parts" in self.model_fields_set and not self.split and not self.source_column:
             raise ValueError("parts needs split, the column of whole numbers whose range is divided")

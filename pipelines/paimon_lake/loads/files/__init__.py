@@ -1,8 +1,8 @@
-"""Loads of files: which files a load reads, and what its tasks report about them.
+"""Loads of files: select the files that a load reads, and collect the reports of its tasks.
 
 Core types:
 
 - ``FileLoads``: plans loads of files
 - ``FilePlan``: the files to load, and the files that are left out
-- ``SplitReport``: what a task reports about a split
+- ``SplitReport``: the report of a task about a split
 """

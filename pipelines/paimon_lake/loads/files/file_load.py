@@ -56,14 +56,14 @@ class FileLoads:
     def __init__(self, source: FilesSource) -> None:
         self._source = source
         self._altered: list[str] = []
-        """What this run has altered in the table, one sentence each."""
+        """The alterations of the table in this run, one sentence each."""
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
         """Return the load of files that are not in the ledger or must be read again, or NothingToLoad."""
         if step.partitions is not None and "{" not in self._source.path:
             raise PipelineError(
-                f"{step.spec.name}: source.path {self._source.path} has no place for the partition, such as {{date}}: "
-                f"the files of {step.partitions[0]} are not known"
+                f"{step.spec.name}: source.path {self._source.path} has no placeholder for the partition, such "
+                f"as {{date}}, so the files of {step.partitions[0]} are not known"
             )
         fetch_files(step.settings, step.spec, self._source, step.partitions)
         listed = source_files(step.settings, self._source, step.partitions)
@@ -106,7 +106,9 @@ class FileLoads:
         )
 
     def _same_content(self, step: LoadStep, found: Sequence[SourceFile]) -> dict[SourceFile, bytes]:
-        """Return the files whose version changed, but not the content, with the digest of the content."""
+        """Return the files whose version changed although their content did not change, with the digest of the
+        content.
+        """
         loaded, options = step.ledger.files, step.settings.storage_for(self._source.path)
         changed = [file for file in found if loaded.state(file.ledger_name, file.version) == "changed"]
         return dict(unchanged_files(changed, loaded, file_kind(self._source), options)) if changed else {}

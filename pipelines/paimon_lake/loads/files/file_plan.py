@@ -101,7 +101,8 @@ def plan_files(
 
     The files in ``same`` have another version than the loaded one, but the same content; they are not read.
 
-    Where the rows of a load replace partitions or all rows, all files of a partition are read if one of them is read.
+    When the rows of a load replace partitions or all rows, and one file of a partition is read, all files of the
+    partition are read.
     Raises PipelineError for a changed file when the declaration says ``changed: fail``.
     """
     states = {file: "loaded" if file in same else loaded.state(file.ledger_name, file.version) for file in listed}

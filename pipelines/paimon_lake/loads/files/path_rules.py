@@ -24,15 +24,20 @@ def path_problems(spec: TableSpec) -> Iterator[str]:
     if partitions is None:
         if word is not None and "partition" not in source.add.values():
             advice = f"declare them by {BY.get(word, 'dynamic')}, or write *"
-            yield f"source.path has the place {{{word}}}, and the table has no partitions: {advice}"
+            yield f"source.path has the placeholder {{{word}}}, and the table has no partitions: {advice}"
     elif word is None:
-        yield f"source.path {source.path} has no place for the partitions by {partitions.by}, such as {{{wanted}}}"
+        yield f"source.path {source.path} has no placeholder for partitions by {partitions.by}, such as {{{wanted}}}"
     elif partitions.by_time and word != wanted:
-        yield f"source.path has the place {{{word}}}, and the partitions are by {partitions.by}: write {{{wanted}}}"
+        yield (
+            f"source.path has the placeholder {{{word}}}, and the partitions are by {partitions.by}: write {{{wanted}}}"
+        )
     elif not partitions.by_time and word in DEFAULTS:
-        yield f"source.path has the place {{{word}}}, a time, and the partitions are {partitions.by}: write {{name}}"
+        yield (
+            f"source.path has the placeholder {{{word}}}, a time, and the partitions are {partitions.by}: "
+            "write {name}"
+        )
     if word is None and source.late == "tell":
-        yield "source.late needs a place in source.path: without one, no file is late"
+        yield "source.late needs a placeholder in source.path: without one, no file is late"
 
 
 def order_notes(spec: TableSpec) -> Iterator[str]:

@@ -19,7 +19,7 @@ from paimon_lake.sources.files.pattern import parse_pattern
 def source_files(settings: Settings, source: FilesSource, partitions: Sequence[str] | None) -> list[SourceFile]:
     """List the files of a source, sorted by path; only the files of ``partitions`` when the path has a placeholder.
 
-    When ``source.path`` is relative, the ledger has relative paths too, so that the folder can be moved.
+    When ``source.path`` is relative, the ledger contains relative paths as well, so that the folder can be moved.
     """
     pattern = parse_pattern(source.path)
     root = os.path.abspath(settings.landing if source.fetch else settings.folder)

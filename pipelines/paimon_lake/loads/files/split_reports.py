@@ -149,7 +149,7 @@ def check_members(
     """Raise PipelineError for a JSON file in which no object has a member for some column of the table.
 
     Files before the first file that has a column in ``added`` may lack the column.
-    Members of nested columns are checked too. With ``allow_missing_columns``, only columns that must not be null
+    Members of nested columns are checked as well. With ``allow_missing_columns``, only columns that must not be null
     are required.
     """
     if kind.kind not in ("json", "jsonl", *EVENT_FORMATS):

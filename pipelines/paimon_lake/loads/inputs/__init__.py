@@ -1,4 +1,4 @@
-"""Inputs of derived tables: their changes, and the partitions that are stale because of them.
+"""Inputs of derived tables: the changes of inputs, and the partitions that are stale because of these changes.
 
 Core types and functions:
 

@@ -1,4 +1,4 @@
-"""Content version: which snapshot last changed what a reader of a table sees."""
+"""Content version: the snapshot that last changed the rows that a reader of a table sees."""
 
 from __future__ import annotations
 

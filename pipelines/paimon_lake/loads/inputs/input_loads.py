@@ -1,4 +1,4 @@
-"""Input loads: what the loads of a table that is made from other tables record, and which partitions were loaded.
+"""Input loads: the records of the loads of a table that is made from other tables, and the partitions that were loaded.
 
 The snapshot of a load records which snapshots of its inputs it read, which partitions it loaded, and which earlier
 loaded partitions are stale. All other loaded partitions were not stale when the load read its inputs.

@@ -1,8 +1,8 @@
 """Stale partitions of a table that is made from other tables: partitions whose inputs changed after their load.
 
 When loads read only the rows of their partitions from an input, a changed row makes only its partition stale. When
-loads read the whole input, a changed row makes all partitions stale. Where the changes are not known, because the
-snapshot that a load read has expired or was rolled back, the partitions are stale too, and the reason says so.
+loads read the whole input, a changed row makes all partitions stale. The partitions are also stale when the changes are
+not known, because the snapshot that a load read has expired or was rolled back; then the reason says so.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def stale_now(settings: Settings, name: str) -> dict[str, str]:
 
 
 def stale_of(settings: Settings, spec: TableSpec, catalog: Catalog) -> dict[str, str]:
-    """Return the stale partitions of a table in the lake, or of one part of it, with the reason of each."""
+    """Return the stale partitions of a table in the lake, or of one part of the table, with the reason for each
+    partition.
+    """
     if not inputs_of(spec):
         return {}
     loads = read_ledger(catalog.table(spec.name), spec.load_name, accept_gaps=True).input_loads
@@ -87,7 +89,7 @@ def by_partition(spec: TableSpec) -> bool:
 
 @dataclass(frozen=True)
 class _InputState:
-    """One input of a table, and its changes since each load, as far as they were read."""
+    """One input of a table, and the changes since each load that were read so far."""
 
     given: TableSpec
     spec: TableSpec

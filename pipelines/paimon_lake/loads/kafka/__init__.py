@@ -3,5 +3,5 @@
 Core types:
 
 - ``KafkaLoads``: the loads of one table
-- ``RangeReport``: what a task read of one range
+- ``RangeReport``: the report of a task about one range of offsets
 """

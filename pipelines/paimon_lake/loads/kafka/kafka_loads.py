@@ -48,7 +48,7 @@ MESSAGE_BYTES = 1024
 
 @dataclass(frozen=True)
 class _Topics:
-    """The topics of a load as they are now, and the next offset of each partition."""
+    """The current topics of a load, and the next offset of each partition."""
 
     cluster: str
     topics: Mapping[str, Topic]
@@ -74,7 +74,7 @@ class KafkaLoads:
         self._newest = -1
         """The timestamp of the newest message that this run loaded, in epoch milliseconds."""
         self._altered: list[str] = []
-        """What this run has altered in the table, one sentence each."""
+        """The alterations of the table in this run, one sentence each."""
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
         """Return the next batch of messages, or why no batch is left; the first load also records its first offsets."""
@@ -119,7 +119,7 @@ class KafkaLoads:
         return _Topics(cluster, topics, before, first_offsets(source, places, earliest, latest), latest)
 
     def _told(self, found: _Topics, offsets: Mapping[Place, int]) -> dict[str, str | int | float]:
-        """Return the position after a load, and how far it is behind the topics."""
+        """Return the position after a load, and its distance from the ends of the topics."""
         lag = sum(found.latest[place] - offset for place, offset in offsets.items())
         told: dict[str, str | int | float] = {
             "position": offsets_text(offsets),

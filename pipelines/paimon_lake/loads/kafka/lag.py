@@ -33,15 +33,15 @@ def kafka_lags(
         source = cast(KafkaSource, loaded_spec(settings.tables, name).source)
         try:
             if time.monotonic() >= deadline:
-                raise PipelineError(f"{name}: not asked, because other tables took too long")
+                raise PipelineError(f"{name}: the lag is not known: other tables took too long")
             broker = broker or opened(connection_of(source, str(settings.folder)))
             yield name, _lag(settings, name, source, broker)
-        except (PipelineError, PaimonError) as error:  # the other tables are still asked
+        except (PipelineError, PaimonError) as error:  # the sources of the other tables are still asked
             yield name, error
 
 
 def _lag(settings: Settings, name: str, source: KafkaSource, broker: Broker) -> Lag:
-    """Return the lag of one table; raises PipelineError for what a load would refuse too."""
+    """Return the lag of one table; raises PipelineError when a load would be refused."""
     entry = recorded_position(settings, name)
     if entry is None:
         return Lag("", True)

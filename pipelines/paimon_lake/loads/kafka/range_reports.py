@@ -65,7 +65,7 @@ class RangeReport:
         return total
 
     def told(self, schema: pa.Schema, *, allow_missing: bool) -> Sequence[str]:
-        """Return what was skipped, and which columns no message has, one sentence each."""
+        """Return the skipped messages and the columns that no message has, one sentence each."""
         kinds = {one.name: exact_type(one) for one in schema}
         missing = [] if allow_missing else [".".join(path) for path in lacking(kinds, self.members)]
         lacked = "no message has the member {}; set the option allow_missing_columns: true if that is right"

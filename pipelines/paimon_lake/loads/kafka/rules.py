@@ -1,4 +1,4 @@
-"""Rules: what must hold before messages of Kafka are loaded. Each error says what to do.
+"""Rules: the conditions that are checked before messages of Kafka are loaded. Each error says what the user can do.
 
 Nothing is left out and nothing is loaded again without ``reload``: where messages may be missing, a load is refused.
 """
@@ -15,7 +15,9 @@ from paimon_lake.sources.kafka.position import Place, Position, Topic, place_tex
 
 
 def check_source(position: Position, cluster: str, topics: Mapping[str, Topic], wanted: Collection[str]) -> None:
-    """Refuse a cluster other than the cluster of ``position``, and topics that were deleted, also if re-created."""
+    """Refuse a cluster other than the cluster of ``position``, and refuse topics that were deleted, even if they were
+    created again.
+    """
     if cluster != position.cluster:
         raise PipelineError(
             f"messages were loaded from the cluster {position.cluster}, and source.servers is the cluster {cluster}: "
@@ -46,8 +48,8 @@ def next_offsets(
 ) -> dict[Place, int]:
     """Return the first offset that is not loaded of each partition.
 
-    A topic that is new to the table begins at its earliest message. A new partition also begins there, and must still
-    have its first message. Raises PipelineError for a partition that lost messages which are not loaded, and for a log
+    A topic that is new to the table begins at its earliest message. A new partition also begins at its first message,
+    which must still exist. Raises PipelineError for a partition that lost messages which are not loaded, and for a log
     that ends before the position.
     """
     loaded = dict(position.places())

@@ -2,9 +2,10 @@
 
 A load reads the source and the mapping table at one snapshot each, and commits once. The commit records both
 snapshots, and the next load reads the changes since then. The order column of the part gets a number that is greater in
-each later load: when a row of the wide table gets another source row, this row may be older than the previous one, and
-must win. The snapshot records the number too, because a rollback during a load may leave a number that is greater than
-all ids of snapshots. A load that does not continue an earlier load reads the greatest number from the wide table.
+each later load. A row of the wide table may get another source row, which may be older than the previous source row; it
+must still count as newer. The snapshot records the number as well, because a rollback during a load may leave a number
+that is greater than all ids of snapshots. A load that does not continue an earlier load reads the greatest number from
+the wide table.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ class KeyedLoads:
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
         """Return the load of the changes since the newest load; NothingToLoad when neither table has a new snapshot.
 
-        Raises PipelineError when the part was declared in another way before, or when columns do not fit.
+        Raises PipelineError when the declaration of the part has changed since earlier loads, or when columns do not
+        fit.
         """
         spec, source = step.spec, self._source
         assert isinstance(spec, PartSpec)
@@ -103,7 +105,8 @@ class KeyedLoads:
 
 
 def _order(step: LoadStep, spec: PartSpec, *, begins: bool) -> int:
-    """Return the number of a load in the order column: greater than the numbers of all rows that the part has.
+    """Return the number that a load writes to the order column: it is greater than the numbers of all rows that the
+    part has.
 
     Raises PipelineError when there is no greater number.
     """
@@ -124,7 +127,7 @@ def _order(step: LoadStep, spec: PartSpec, *, begins: bool) -> int:
 def _check(
     step: LoadStep, table: str, pairs: Iterator[tuple[str, DataField | None, str, Mapping[str, DataField]]]
 ) -> None:
-    """Raise PipelineError unless each column of a table, as it is now, has the type of its counterpart."""
+    """Raise PipelineError unless each column of a table now has the type of its counterpart."""
     for mine, field, theirs, fields in pairs:
         if field is None or theirs not in fields:
             raise _unfit(step, table, f"there is no column {mine if field is None else theirs!r}")

@@ -1,4 +1,4 @@
-"""Keyed rows: the rows of a part of a wide table whose source and whose mapping table changed.
+"""Keyed rows: reads the rows of a part of a wide table whose source row or mapping row changed.
 
 A row of the wide table has the values of the source row that its mapping row names. So the row changes when
 the source row changes; the index of the mapping table finds such rows. The row also changes when the mapping row
@@ -41,7 +41,7 @@ Columns = Sequence[pa.Array]
 
 @dataclass(frozen=True)
 class KeyedRows:
-    """What a task needs to find the rows of one load."""
+    """The values that a task needs to find the rows of one load."""
 
     source: Dimension
     mapping: Dimension
@@ -66,7 +66,7 @@ class KeyedRows:
         for rows in self._all() if self.since is None else self._changed(*self.since):
             yield Parsed(rows, no_rejects(), len(rows))
 
-    # -- only what changed
+    # -- only the changes
 
     def _changed(self, source_since: Position, mapping_since: Position) -> Iterator[pa.RecordBatch]:
         source = self._changes(self.source, source_since)
@@ -87,7 +87,7 @@ class KeyedRows:
         return Segment.of(keys.to_batches(), keys.schema, [one.type for one in table.key], 2 * table.most_bytes)
 
     def _of_source(self, source: NetChanges, mapping_changed: Segment) -> Iterator[pa.RecordBatch]:
-        """Yield the rows whose source row changed, without the rows whose mapping row changed too."""
+        """Yield the rows whose source row changed and whose mapping row did not change."""
         cached = open_dimension(self.mapping)
         types = [one.type for one in self.source.key]
         for at in range(0, len(source.has), _SOURCE_ROWS):
@@ -104,7 +104,7 @@ class KeyedRows:
                     yield self._rows([one.filter(pa.array(kept)) for one in keys], new, ~source.has[which[kept]])
 
     def _of_mapping(self, mapping: NetChanges, source: NetChanges, source_changed: Segment) -> Iterator[pa.RecordBatch]:
-        """Yield the rows whose mapping row changed: the values of the source row that it names now.
+        """Yield the rows whose mapping row changed, with the values of the source row that the mapping row names now.
 
         A row that lost its source row is yielded as -D; a row that never had a source row is left out.
         """
@@ -157,7 +157,9 @@ class KeyedRows:
     # -- rows of the wide table
 
     def _rows_of(self, cached: CachedRows, keys: Columns, segment: Rows, row: Rows, had: Mask) -> pa.RecordBatch:
-        """Return rows with the values of source rows; for a missing source row (-1), a row -D if ``had``, else none."""
+        """Return rows with the values of source rows; for a missing source row (-1), return a row -D if ``had``, else
+        no row.
+        """
         kept = (row >= 0) | had
         segment, row = segment[kept], row[kept]
         values = {name: cached.values(theirs, segment, row) for name, theirs in self.columns.items()}

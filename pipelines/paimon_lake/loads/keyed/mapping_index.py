@@ -1,8 +1,8 @@
 """Mapping index: all rows of a cached table that have given values in columns outside of its key.
 
-Each segment of the cache gets an index, which is made when it is first used and kept as long as the segment: the hashes
-of the values in ascending order, and the row of each hash, 12 bytes a row in memory. A row is found only in the newest
-segment that has its key.
+Each segment of the cache gets an index of the hashes of its values in ascending order, with the row of each hash. The
+index is made when it is first used, is kept as long as the segment, and takes 12 bytes of memory per row. A row is
+found only in the newest segment that has its key.
 """
 
 from __future__ import annotations

@@ -26,7 +26,9 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class NetChanges:
-    """The changed keys. A removed key has its old row in ``after`` too, a new key has its new row in ``before`` too."""
+    """The changed keys. A removed key also has its old row in ``after``, and a new key also has its new row in
+    ``before``.
+    """
 
     before: pa.Table
     """The columns of the key, then the other columns, at the old snapshot."""

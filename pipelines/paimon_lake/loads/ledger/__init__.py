@@ -1,8 +1,8 @@
-"""The ledger: what the snapshots of a table say about its loads, and about lost rows.
+"""The ledger: reads from the snapshots of a table which loads it has, and which rows were lost.
 
 Core types:
 
-- ``Ledger``: what the loads of a table have loaded
+- ``Ledger``: the files, rows or positions that the loads of a table have loaded
 - ``LoadSnapshot``: the snapshot of a load, with its properties
 - ``LoadedFiles``: the loaded files and their versions
 - ``Lost``: loads whose rows were lost

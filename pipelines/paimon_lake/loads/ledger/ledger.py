@@ -1,10 +1,11 @@
-"""The ledger: what the loads of a table have loaded, read from the properties of its snapshots.
+"""The ledger: which files, rows or positions the loads of a table have loaded, read from the properties of its
+snapshots.
 
-Every load commits as the user ``load <table>`` with ascending identifiers, and its snapshot says what it loaded: files
-(a digest of path and version each), the version of its inputs, a watermark, or a position in the log of a server. There
-is no other record, so a rollback removes entries together with their rows. An expiry would remove entries whose rows
-stay: ``carry_on`` copies these entries to an empty snapshot first. A tag may outlive the snapshots before it, so
-``carry_to`` commits a snapshot with all entries, which can be tagged.
+Every load commits as the user ``load <table>`` with ascending identifiers. The properties of its snapshot record what
+it loaded: files (a digest of path and version each), the version of its inputs, a watermark, or a position in the log
+of a server. There is no other record, so a rollback removes entries together with their rows. An expiry would remove
+entries whose rows stay: ``carry_on`` copies these entries to an empty snapshot first. A tag may outlive the snapshots
+before it, so ``carry_to`` commits a snapshot with all entries, which can be tagged.
 
 The ledger has a gap when ``files-total``, which counts all entries, is greater than their number, or when the table has
 rows, its snapshots do not begin with 1, and none of them is a load or a copy. Then the loaded
@@ -56,21 +57,21 @@ from paimon_lake.loads.ledger.lost import NOTHING, Lost
 from paimon_lake.protocol import PipelineError
 
 MOST_KEYS = 10_000
-"""A snapshot that copies the ledger has at most this many keys of loads, the newest ones."""
+"""A snapshot that copies the ledger has at most this many keys of loads, the newest keys."""
 _TRIES = 5
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """What the loads of one table have loaded, up to the newest load."""
+    """The entries of the loads of one table, up to the newest load."""
 
     number: int = 0
-    """The identifier of the newest load; 0 before the first one."""
+    """The identifier of the newest load; 0 before the first load."""
     files: LoadedFiles = field(default_factory=LoadedFiles)
     keys: Mapping[str, int] = field(default_factory=dict)
     """The key of each load of inputs or of a run, with the snapshot that it committed."""
     inputs: Mapping[str, Position] = field(default_factory=dict)
-    """The snapshots of the inputs up to which the newest load has read changes."""
+    """For each input, the snapshot up to which the newest load has read its changes."""
     input_loads: Sequence[InputLoad] = ()
     """The loads from inputs, the oldest first: which snapshots each read, and which partitions it loaded and left
     stale."""
@@ -99,8 +100,8 @@ def read_ledger(
 
     ``loaded`` is the load name of a part of the table; by default the ledger of the table is read. ``snapshots`` are
     the snapshots of the table, when the caller has just listed them. When a concurrent expiry copies entries into a new
-    snapshot and deletes the old ones, the snapshots are read again. Raises PipelineError when entries are damaged, or
-    missing.
+    snapshot and deletes the old snapshots, the snapshots are read again. Raises PipelineError when entries are damaged,
+    or missing.
     """
     loaded = loaded or table.name
     ledger = _read(loaded, table.inspect.snapshots() if snapshots is None else snapshots)
@@ -116,7 +117,9 @@ def read_ledger(
 
 
 def loads_after(number: int, loaded: str, snapshots: pa.Table) -> Ledger:
-    """Return the ledger of only those loads of ``loaded`` in ``snapshots`` whose number is greater than ``number``."""
+    """Return a ledger that contains only the loads of ``loaded`` in ``snapshots`` whose number is greater than
+    ``number``.
+    """
     later = [load for load in loads_in(snapshots, loaded) if load.number > number]
     return ledger_of(loaded, later, 1)
 
@@ -189,8 +192,8 @@ def commit_entries(
     """Commit all entries of a ledger under the next number.
 
     Return None when a load took the number, or when the table was rolled back since the snapshot ``listed``, the last
-    one from which the ledger was read: the ledger may have entries of removed rows. Without ``listed``, a rollback
-    before this call is detected only by the number of the newest load.
+    snapshot from which the ledger was read: then the ledger may have entries of removed rows. Without ``listed``, a
+    rollback before this call is detected only by the number of the newest load.
     """
     loaded, properties = loaded or table.name, entries_of(ledger)
     base = listed or table.latest_snapshot()

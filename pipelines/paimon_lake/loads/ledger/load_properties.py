@@ -53,7 +53,8 @@ def _asked(loaded: str) -> str:
 
 
 def key_digest(value: object) -> str:
-    """Return the digest of a JSON value in the keys of loads; tables have recorded it, so it must stay as it is.
+    """Return the digest of a JSON value in the keys of loads; tables have recorded this digest, so the function must
+    not change.
 
     The order of the keys of a mapping counts.
     """

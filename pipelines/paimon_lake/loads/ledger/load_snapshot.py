@@ -1,4 +1,4 @@
-"""Load snapshots: what the properties of a snapshot say about loads, and about rows of loads that were lost."""
+"""Load snapshots: parses the properties of a snapshot about loads, and about lost rows of loads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loaded files: which versions of source files were loaded, and the digest of their contents where it is known."""
+"""Loaded files: the versions of source files that were loaded, and the digests of their contents if these are known."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def entries(text: str, size: int) -> dict[bytes, bytes]:
 
 
 def path_digest(path: str) -> bytes:
-    """Return the digest of a path as it is in the ledger."""
+    """Return the digest of a path in the form of the ledger."""
     return digest(path, PATH_BYTES)
 
 

@@ -29,7 +29,7 @@ class Lost:
     rows: int = 0
     """The rows in the removed files, before rows with the same key are merged."""
     loads: tuple[int, ...] = ()
-    """The snapshots of the loads that wrote the lost rows, as far as they are known."""
+    """The snapshots of the loads that wrote the lost rows, unless they are unknown."""
     files: Digests = frozenset()
     """The source files of the lost loads that were not loaded again."""
     order: tuple[Digests, ...] = ()

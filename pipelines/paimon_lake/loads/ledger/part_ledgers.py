@@ -86,7 +86,7 @@ def _commit_copy(table: Table, parts: Collection[str], found: pa.Table, listed: 
 
 
 def recorded_parts(table: str, found: pa.Table) -> list[str]:
-    """Return the load names of the parts that snapshots record, also of parts that are not declared any more.
+    """Return the load names of all parts that snapshots record, including parts that are not declared any more.
 
     Raises PipelineError for a damaged property.
     """

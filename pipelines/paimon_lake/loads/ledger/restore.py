@@ -1,9 +1,9 @@
-"""Restore: which loads may run, and what they read, while rows of earlier loads are lost.
+"""Restore: decides which loads may run, and which files they read, while rows of earlier loads are lost.
 
-A load of the whole table reads the lost source files again if that gives the same rows as before. This holds for a
-table whose rows replace rows with the same key, when all files that were loaded after the lost files are read again
-too, and for a table whose loads replace partitions. A load of the whole table with ``reload`` restores all lost rows.
-Every other load is refused.
+A load of the whole table reads the lost source files again if that gives the same rows as before. This is so in two
+cases: for a table whose rows replace rows with the same key, when all files that were loaded after the lost files are
+read again too; and for a table whose loads replace partitions. A load of the whole table with ``reload`` restores all
+lost rows. Every other load is refused.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _advice(step: LoadStep) -> str:
 
 
 def _named(step: LoadStep) -> str:
-    """Return a text that names the lost source files, as far as they are in the source."""
+    """Return a text that names the lost source files that are still in the source."""
     lost, source = step.ledger.lost, step.spec.source
     if lost.rest or not isinstance(source, FilesSource):
         return ""

@@ -4,7 +4,7 @@ Core types and functions:
 
 - ``Segment``: rows of a dimension in mapped files, found by their key
 - ``Dimension``: a dimension at one snapshot; ``open_dimension`` returns its rows from the cache of the process
-- ``Lookups``: what the tasks of a load need to look up columns
+- ``Lookups``: the values that the tasks of a load need to look up columns
 - ``TaskLookups``: looks up the columns of the rows of one task
 - ``LookupLoads``: a source of rows with looked-up columns
 - ``publish_waiting``: commits the waiting rows of a load after the load

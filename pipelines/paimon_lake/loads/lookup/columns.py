@@ -34,7 +34,7 @@ class Joined:
     late: set[int] = field(default_factory=set)
     """The rejected rows that have waited for too long."""
     without: dict[str, Mask] = field(default_factory=dict)
-    """The rows that get nulls because the other table has no matching row, by the name of this table."""
+    """For each looked-up table, by name: the rows that get nulls because the table has no matching row."""
 
     @property
     def rejected(self) -> Mask:
@@ -52,7 +52,7 @@ class Joined:
 def joined(
     lookups: Lookups, cached: Sequence[CachedRows], rows: pa.RecordBatch, waited_ms: npt.NDArray[np.int64]
 ) -> Joined:
-    """Look up the columns of rows of the source; ``waited_ms`` says for how long each of them has waited.
+    """Look up the columns of rows of the source; ``waited_ms`` is the time for which each row has waited.
 
     A row that deletes is never rejected and never waits.
     """
@@ -87,7 +87,7 @@ def _deletes(rows: pa.RecordBatch) -> Mask:
 def _decide(
     found: Joined, rule: JoinRule, keys: Sequence[pa.Array], missing: Mask, waited_ms: npt.NDArray[np.int64]
 ) -> None:
-    """Decide what is done with the rows for which a dimension has no row."""
+    """Decide whether rows without a matching row in a dimension are written, rejected or wait."""
     name = rule.dimension.name
     nulls = np.logical_or.reduce([key.is_null().to_numpy(zero_copy_only=False) for key in keys])
     waits = missing & ~nulls & (waited_ms < rule.max_wait_ms) if rule.missing == "wait" else np.zeros_like(missing)

@@ -2,8 +2,9 @@
 
 The cache of a process is a list of segments. A later snapshot adds a segment with the rows that changed, which are
 read by ``changes``; the newest segment that has a key gives its row. The segments are joined when there are more than
-``MOST_SEGMENTS``. The table is read whole again when its changes are not known: after an expiry of the cached snapshot,
-a rollback or a change of the schema; and always when the primary key does not contain all partition keys.
+``MOST_SEGMENTS``. The whole table is read again when its changes are not known: after the cached snapshot has expired,
+after a rollback or after a change of the schema. It is always read again when the primary key does not contain all
+partition keys.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Dimension:
 
     @property
     def fields(self) -> tuple[DataField, ...]:
-        """The columns of the cache: the key, then the other columns, each once."""
+        """The columns of the cache: the key columns, then the other columns, each column once."""
         return tuple({one.name: one for one in (*self.key, *self.values)}.values())
 
     @property
@@ -105,7 +106,7 @@ class CachedRows:
     # -- following the table
 
     def move_to(self, dimension: Dimension) -> None:
-        """Change the rows to another snapshot of the table: by its changes, else by reading all of it."""
+        """Change the rows to another snapshot of the table: apply the changes, or read the whole table."""
         before = self.dimension.position
         self.dimension = dimension
         if before == dimension.position and self.segments:
@@ -210,7 +211,7 @@ def _numbered(table: pa.Table) -> Iterator[tuple[int, pa.RecordBatch]]:
 
 _CACHES: dict[tuple[object, ...], CachedRows] = {}
 MOST_CACHES = 16
-"""A process keeps this many dimensions, the ones that were used last."""
+"""A process keeps this many dimensions; the dimensions that were used last are kept."""
 
 
 def open_dimension(dimension: Dimension) -> CachedRows:

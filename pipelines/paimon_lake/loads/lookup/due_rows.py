@@ -18,15 +18,16 @@ from paimon_lake.loads.lookup.waiting_table import first_since_ms, unpublished_l
 from paimon_lake.tables import open_lake
 
 LOOKUPS = "pipeline.lookups"
-"""The snapshots at which a load has read the tables that it looks up."""
+"""The snapshots at which a load has read the tables in which it looks up rows."""
 
 
 def are_due(spec: TableSpec, table: Table, since_ms: int, positions: Mapping[str, Position], now_ms: float) -> bool:
-    """Whether rows that wait are tried again; ``since_ms``: since when the oldest of them waits, ``positions``: the
-    snapshots of the looked-up tables."""
+    """Whether rows that wait are tried again. ``since_ms`` is the time since which the oldest of these rows waits;
+    ``positions`` are the snapshots of the looked-up tables.
+    """
     loads = loads_of(table, spec.load_name)
     known = loads[-1].json(LOOKUPS, spec.load_name) if loads else None
-    wait_ms = max(lookup.max_wait_ms for lookup in lookups_of(spec.source))  # all lookups that wait have the same
+    wait_ms = max(lookup.max_wait_ms for lookup in lookups_of(spec.source))  # equal in all lookups that wait
     return known != {name: list(position) for name, position in positions.items()} or since_ms + wait_ms <= now_ms
 
 

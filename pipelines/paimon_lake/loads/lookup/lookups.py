@@ -1,4 +1,4 @@
-"""Lookups: what the tasks of a load need to look up columns; it is sent to the tasks.
+"""Lookups: the values that the tasks of a load need to look up columns; the object is sent to the tasks.
 
 ``JoinRule`` is one lookup, ``WaitingRows`` the rows that wait since earlier loads.
 """
@@ -18,8 +18,9 @@ from paimon_lake.loads.lookup.dimension import Dimension
 
 @dataclass(frozen=True)
 class JoinRule:
-    """One lookup: the dimension, the columns that give its key, the columns that it fills, and what is done without a
-    row."""
+    """One lookup: the dimension, the columns that give its key, the columns that it fills, and the action for a row
+    without a match.
+    """
 
     dimension: Dimension
     on: tuple[str, ...]

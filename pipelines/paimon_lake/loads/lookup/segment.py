@@ -1,9 +1,9 @@
 """Segments: rows of a dimension in mapped files, found by their key.
 
 The rows are in an Arrow file, in the order in which they were read. Two arrays have the hashes of their keys in
-ascending order, and the number of the row of each. The files are removed as soon as they are mapped, so their space is
-free when the process ends, also when it is killed. Memory is needed for one batch, and 24 bytes a row while a segment
-is made; the system keeps pages of the files in memory as far as it has room.
+ascending order, and the number of the row of each. The files are removed as soon as they are mapped, so their disk
+space is free when the process ends, even if it is killed. Memory is needed for one batch, and 24 bytes a row while a
+segment is made; the operating system may keep pages of the files in free memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from paimon_core.types import DataType
 Rows = npt.NDArray[np.int64]
 """Row numbers; -1 stands for no row."""
 DELETED = "__deleted"
-"""A column of segments: whether the row with the key was deleted."""
+"""The name of a column of segments: its value says whether the row with the key was deleted."""
 INDEX_BYTES = 12
 """The bytes of the index for each row."""
 _CHUNK_BYTES = 8 << 20
@@ -34,7 +34,7 @@ _Number = TypeVar("_Number", bound=np.generic)
 
 
 class TooLarge(Exception):
-    """The rows need more bytes than the bound."""
+    """Raised when the rows need more bytes than the bound."""
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ class NoLookups(contextlib.AbstractContextManager["NoLookups"]):
         return None
 
     def rows(self, found: Iterator[Parsed] | None) -> Iterator[Parsed]:
-        """Return the rows as they are."""
+        """Return the rows unchanged."""
         assert found is not None
         return found
 
@@ -60,8 +60,9 @@ class NoLookups(contextlib.AbstractContextManager["NoLookups"]):
 
 
 class TaskLookups:
-    """Looks up the columns of the rows of one task; at the end, this context deletes the files that ``finish`` did
-    not return."""
+    """Looks up the columns of the rows of one task; at the end, this context deletes all files that ``finish`` did not
+    return.
+    """
 
     def __init__(self, lookups: Lookups, lane: int, kinds: str | None, *, overwrites: bool) -> None:
         self._lookups, self._lane, self._kinds = lookups, lane, kinds
@@ -174,7 +175,9 @@ class TaskLookups:
     # -- the table of waiting rows
 
     def _since(self, rows: pa.RecordBatch) -> Rows:
-        """Return since when the key of each row waits, in milliseconds since 1970; now, if it does not wait."""
+        """Return the time since which the key of each row waits, in milliseconds since 1970; the current time, if the
+        key does not wait.
+        """
         waiting, since = self._lookups.waiting, np.full(len(rows), self._lookups.now_ms, np.int64)
         if waiting is None or self._earlier is None:
             return since

@@ -20,9 +20,9 @@ from paimon_lake.tables import open_lake
 def restored(settings: Settings, spec: TableSpec, table: Table, *, all_again: bool) -> bool:
     """Roll the table of waiting rows back when its table was rolled back.
 
-    Return True when no row waits any more, because the load reads the source again (``all_again``), or because none
-    waited at that time and the table has no snapshot of it. Raises PipelineError when the snapshot to return
-    to has expired.
+    Return True when no row waits any more: either the load reads the source again (``all_again``), or no row waited at
+    that time and the table of waiting rows has no snapshot of that time. Raises PipelineError when the snapshot to
+    return to has expired.
     """
     catalog = open_lake(settings)
     if not catalog.table_exists(spec.waiting_table):
@@ -46,7 +46,8 @@ def restored(settings: Settings, spec: TableSpec, table: Table, *, all_again: bo
 
 
 def restore_before_copy(settings: Settings, spec: TableSpec, table: Table) -> None:
-    """Commit which rows wait after each load, and roll them back with their table, before its ledger is copied.
+    """For each load, commit which rows wait after it; roll these commits back when their table was rolled back, before
+    its ledger is copied.
 
     Raises PipelineError when the rows that waited are not known, or when a load must run first.
     """

@@ -3,7 +3,7 @@
 The tasks of a load write files with the rows that begin to wait, and the rows that no longer wait. The snapshot of the
 load names these files in a property, and ``publish_waiting`` commits them to the table of waiting rows under the number
 of the load, as rejects are published (``paimon_lake.loads.rejected.rejects``): right after the load, and again before
-the next load or an expiry. So a load that dies between the two commits neither loses nor doubles a row.
+the next load or an expiry. So a load whose process ends between the two commits neither loses nor duplicates a row.
 
 A table with a primary key has at most one waiting row for each key; in other tables each waiting row has a number.
 """
@@ -47,7 +47,7 @@ _ADDED = {
 }
 _NUMBERS = ("__load", "__lane", "__row")
 _COPIED = ("sequence.field", "sequence.field.sort-order")
-"""The options that order the rows of a key, which the table of waiting rows has too."""
+"""The options that order the rows of a key; the table of waiting rows has the same options."""
 
 
 def open_waiting(settings: Settings, spec: TableSpec, table: Table, only_in_source: Mapping[str, DataType]) -> Table:
@@ -134,7 +134,7 @@ def waiting_text(settings: Settings, spec: TableSpec) -> str:
 
 
 def first_since_ms(waiting: TableView) -> int | None:
-    """Return since when the oldest waiting row waits, in milliseconds since 1970; None when no row waits."""
+    """Return the time since which the oldest waiting row waits, in milliseconds since 1970; None when no row waits."""
     found = [pc.min(batch["__since"]).value for batch in waiting.scan(["__since"]).to_batches() if len(batch)]
     return min((one for one in found if one is not None), default=None)
 
@@ -170,7 +170,7 @@ def publish_waiting(settings: Settings, spec: TableSpec, table: Table) -> None:
 
 
 def unpublished_loads(spec: TableSpec, table: Table, waiting: Table) -> list[LoadSnapshot]:
-    """Return the loads of a table or part after which is not committed yet which rows wait, the oldest first."""
+    """Return the loads of a table or part whose waiting rows are not committed yet, the oldest load first."""
     loads = [load for load in loads_of(table, spec.load_name) if changes_waiting(load.properties)]
     missing = set(waiting.filter_committed(load_user(spec.load_name), [load.number for load in loads])) if loads else ()
     return [load for load in loads if load.number in missing and load.properties.get(OF_TABLE) == identity(waiting)]

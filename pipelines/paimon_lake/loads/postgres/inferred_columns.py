@@ -18,9 +18,9 @@ def inferred_columns(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the types of the columns by name, and for each column that is left out the reason.
 
-    Columns are nullable, except those of the primary key, so that a column may lose its NOT NULL in the source. Of
-    several tables, each column has the type of the first table with it. Raises PipelineError for a table that cannot be
-    followed, and when no column can be read.
+    Columns are nullable, except the columns of the primary key, so that a column may lose its NOT NULL in the source.
+    If there are several tables, each column has the type of the first table that has the column. Raises PipelineError
+    for a table that cannot be followed, and when no column can be read.
     """
     columns = {source.source_column: "STRING"} if source.source_column else {}
     left_out: dict[str, str] = {}

@@ -26,7 +26,9 @@ from paimon_lake.sources.postgres.source_table import read_table
 from paimon_lake.sources.postgres.table_positions import TablePositions, position_of
 
 IDLE_BYTES = 16 << 20
-"""A load without changes commits its position only when the log grew by more than this since the last one."""
+"""A load without changes commits its position only when the log grew by more than this number of bytes since the last
+position.
+"""
 IDLE_MESSAGES = SEARCH_MESSAGES // 2
 """A load without changes also commits its position when it has read this many messages of other tables: a search for
 the lag ends after ``SEARCH_MESSAGES`` messages."""
@@ -35,7 +37,8 @@ CONNECT_SECONDS = 5
 
 
 def postgres_lags(settings: Settings, names: Sequence[str], deadline: float) -> Iterator[Answer]:
-    """Yield the lag of each table, or part of a table; all have the same ``source.url``, and one connection asks.
+    """Yield the lag of each table or part of a table; all of them have the same ``source.url``, and one connection
+    reads all lags.
 
     ``names`` are load names. ``deadline`` is a monotonic time, after which no further table is asked.
     """
@@ -47,13 +50,16 @@ def postgres_lags(settings: Settings, names: Sequence[str], deadline: float) -> 
             facts = server.facts()
             for name, source in sources.items():
                 if time.monotonic() >= deadline:
-                    yield name, PipelineError(f"{databases[name].name}: not asked, because other tables took too long")
+                    yield (
+                        name,
+                        PipelineError(f"{databases[name].name}: the lag is not known: other tables took too long"),
+                    )
                     continue
                 try:
                     with naming_keys(source.database):
                         lag = _lag(settings, name, source, replace(server, database=databases[name]), facts)
                     yield name, lag
-                except (PipelineError, PaimonError) as error:  # the other tables are still asked
+                except (PipelineError, PaimonError) as error:  # the sources of the other tables are still asked
                     yield name, error
     except PipelineError as error:
         text = str(error)
@@ -79,7 +85,7 @@ def _database(settings: Settings, source: PostgresChangesSource) -> Database:
 
 
 def _lag(settings: Settings, name: str, source: PostgresChangesSource, server: Server, facts: ServerFacts) -> Lag:
-    """Return the lag of one table; raises PipelineError for what a load would refuse too."""
+    """Return the lag of one table; raises PipelineError when a load would be refused."""
     check_server(server.database.name, facts)
     entry = recorded_position(settings, name)
     while entry is not None:

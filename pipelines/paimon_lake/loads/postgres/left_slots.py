@@ -34,7 +34,9 @@ WHERE slot_type = 'logical' AND NOT temporary ORDER BY slot_name
 
 @dataclass(frozen=True)
 class LeftSlots:
-    """The result: ``problems`` are slots that hold disk space, ``notes`` say what could not be determined."""
+    """The result: ``problems`` names slots for which the server keeps disk space, ``notes`` says what could not be
+    determined.
+    """
 
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -85,7 +87,7 @@ def _release(owner: str, declared: Mapping[str, PostgresChangesSource]) -> str:
 
 
 def _sources(settings: Settings) -> Mapping[str, PostgresChangesSource]:
-    """Return the sources by load names: those of tables, and those of parts of tables."""
+    """Return the sources of tables and of parts of tables, by load name."""
     found = {one.load_name: one.source for spec in settings.tables.values() for one in followed_specs(spec)}
     return {name: source for name, source in found.items() if isinstance(source, PostgresChangesSource)}
 

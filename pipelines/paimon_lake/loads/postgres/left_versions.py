@@ -81,7 +81,8 @@ def _groups(settings: Settings) -> list[str]:
 
 
 def _versions(group: Group) -> list[int]:
-    """Return the numbers of the versions of a group, also of versions whose publish was interrupted after the tags.
+    """Return the numbers of the versions of a group, including versions whose publish was interrupted after the tags
+    were created.
 
     Returns [] when the newest version with tables was not published by a load.
     """

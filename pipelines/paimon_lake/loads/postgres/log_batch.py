@@ -36,7 +36,7 @@ class LogBatch:
 
 @dataclass
 class SharedRead:
-    """What the loads of the tables of one slot share in a run."""
+    """The state that the loads of the tables of one slot share in a run."""
 
     names: Names
     until: int = 0
@@ -44,7 +44,7 @@ class SharedRead:
     batch: LogBatch | None = None
     """The batch that all tables load next; None when the run has ended."""
     moves_all: bool = False
-    """Whether each table commits the end of the batch as its position, also without changes."""
+    """Whether each table commits the end of the batch as its position, even without changes."""
 
 
 def read_batch(

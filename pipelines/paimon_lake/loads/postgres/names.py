@@ -19,7 +19,9 @@ _MADE = re.compile(r"paimon_([a-z0-9_]+)_([0-9a-f]{12})")
 
 @dataclass(frozen=True)
 class Names:
-    """The names of a slot and a publication, and which of the two belong to the lake: loads create and drop them."""
+    """The names of a slot and a publication, and whether each of the two belongs to the lake: if so, loads create it
+    and drop it.
+    """
 
     slot: str
     publication: str
@@ -27,7 +29,7 @@ class Names:
 
 
 def names_of(settings: Settings, table: str, source: PostgresChangesSource, entry: object) -> Names:
-    """Return the names for a table, or a part by its load name; ``entry``: the position in its ledger, or None.
+    """Return the names for a table or for a part (by its load name); ``entry`` is the position in its ledger, or None.
 
     The tables of a database have the same names. Names that loads made contain a digest of the lake and the table or
     the database, so no other lake has them. Recorded names are kept when the lake is moved. A recorded name of
@@ -47,7 +49,8 @@ def names_of(settings: Settings, table: str, source: PostgresChangesSource, entr
 
 
 def owner_of_slot(settings: Settings, slot: str) -> str | None:
-    """Return the table, the part of a table or the database that tables share, for which loads made a slot.
+    """Return the owner for which loads created a slot: a table, a part of a table, or a database whose tables share the
+    slot.
 
     A part is given by its load name. The owner need not be declared any more. Returns None for the slots of other
     lakes and programs, and for owners whose names are longer than 30 characters or have other characters than a to z,

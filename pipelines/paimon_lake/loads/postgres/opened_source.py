@@ -1,4 +1,4 @@
-"""Opened source: a table of PostgreSQL as a load finds it, and how its columns are read."""
+"""Opened source: the state of a table of PostgreSQL at the begin of a load, and how its columns are read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from paimon_lake.sources.postgres.source_table import SourceTable, read_table
 
 @dataclass(frozen=True)
 class OpenedSource:
-    """The source of a load as it is now, with the slot and publication to use."""
+    """The current source of a load, with the slot and publication to use."""
 
     name: tuple[str, ...]
     facts: ServerFacts
@@ -72,10 +72,11 @@ def open_source(
     may_lack: Collection[str] = (),
     facts: ServerFacts | None = None,
 ) -> OpenedSource:
-    """Return the source of a load; ``names``: the names of its shared slot, None for a slot of its own.
+    """Return the source of a load; ``names``: the names of its shared slot, or None for a slot of its own.
 
-    ``is_followed``: whether the source was copied before; ``may_lack``: the columns that it need not have;
-    ``facts``: the facts of the server, None to ask for them. Raises PipelineError for a source that cannot be followed.
+    ``is_followed``: whether the source was copied before; ``may_lack``: the columns that the source may lack;
+    ``facts``: the facts of the server, or None to ask for them. Raises PipelineError for a source that cannot be
+    followed.
     """
     database, name = server.database, tuple(options.name.split("."))
     facts = facts or server.facts()

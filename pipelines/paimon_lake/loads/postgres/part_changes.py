@@ -1,10 +1,10 @@
 """Part changes: the loads of a part of a wide table that follows a table of PostgreSQL.
 
-The copy and the increments are those of a table, with a slot of the part. Their rows replace only the values of the
-part, so nothing is overwritten: a copy and a TRUNCATE write a row -D for what is gone. The rows of a load have its
-position in the log as their order, or a greater number where the part has greater ones, because the log of a server
-that was restored, or of another server, may begin lower. All rows of one load have the same number. The ledger
-records it as its watermark, and the next load has a greater number.
+The copy and the increments are read as for a whole table, with a slot for the part. The rows of the part replace only
+the values of the part, so the load overwrites nothing: a copy and a TRUNCATE write a row -D for each row that does not
+exist any more. The order value of the rows of a load is its position in the log. It is a greater number if the part
+already has greater numbers, because the log of another server, or of a server that was restored, may begin lower. All
+rows of one load have the same number. The ledger records it as its watermark, and the next load has a greater number.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ class PartChangesLoads(PostgresChangesLoads):
     """The order of the rows of the batch that was read last."""
 
     def _check_empty(self, step: LoadStep) -> None:
-        """Allow rows in the table: they have the columns of other parts, and a copy removes the values of this one."""
+        """Allow rows in the table: they contain the columns of other parts, and a copy removes the values of this
+        part.
+        """
 
     def _copy(self, step: LoadStep, server: Server, source: OpenedSource) -> PlannedLoad:
         column = step.spec.order_by[0]
@@ -131,7 +133,7 @@ def _removal(step: LoadStep, rows: DatabaseRows, of_part: PartRows) -> Removal |
 
 
 def _next_number(step: LoadStep, lsn: int, *, begins: bool) -> int:
-    """Return the number of a load: an LSN, or a greater number than those of all rows that the part has.
+    """Return the number of a load: its LSN, or a number greater than the numbers of all rows that the part has.
 
     ``begins``: whether the load is a copy, before which another source may have filled the column. Raises
     PipelineError when there is no greater number.

@@ -1,4 +1,5 @@
-"""Part rows: rows of a source table of PostgreSQL as rows of a part of a wide table, and the removal of its values.
+"""Part rows: reads rows of a source table of PostgreSQL as rows of a part of a wide table, and removes the values of
+the part.
 
 The rows of one load have one number in the column that orders the rows of the part. A copy and a TRUNCATE also remove
 the values of rows that the source does not have any more: a task reads the keys of the part at the snapshot on which
@@ -68,9 +69,10 @@ class Removal:
     most_bytes: int
 
     def __call__(self, written: Callable[[], Iterable[pa.RecordBatch]]) -> Iterator[Parsed]:
-        """Yield a row -D for each key of the part; they count as read, and not in the share of rejects.
+        """Yield a row -D for each key of the part; these rows count as rows read, but not in the share of rejects.
 
-        ``written``: the rows that the load writes besides, for which it yields none where it would remove whole rows.
+        ``written``: the other rows that the load writes; no row is yielded for the key of such a row when a row -D
+        removes whole rows.
         """
         table = Table(self.table.open())
         key, kept = list(table.schema.primary_keys), None
@@ -105,7 +107,8 @@ class Removal:
 
 @dataclass(frozen=True)
 class PartStoredRows:
-    """The values of a part by key: a row that only other parts fill, or whose values were removed, does not exist.
+    """The values of a part by key: a row that only other parts fill, or whose values of the part were removed, does not
+    exist.
 
     A value that the log does not repeat is never null, so a row whose asked columns are all null has lost it.
     """

@@ -63,20 +63,22 @@ RESERVE_SECONDS = 60
 class PostgresChangesLoads:
     """The loads of a table from a table of PostgreSQL, in batches up to the end of the log when the first load began.
 
-    ``shared``: what the tables of one slot share; None for a table with a slot of its own.
+    ``shared``: the state that the tables of one slot share; None for a table with a slot of its own.
     """
 
     def __init__(self, source: PostgresChangesSource, shared: SharedRead | None = None) -> None:
         self._source = source
         self._shared = shared
         self._seen: tuple[int, int] = (0, 0)
-        """A position, and the LSN up to which the log has no changes of the table after it."""
+        """A position, and the LSN up to which the log contains no changes of the table after this position."""
         self._until: int | None = None
         """The end of the log when the first load of this run was planned."""
         self._catalog: tuple[object, int] | None = None
-        """The source whose columns the position does not have yet, and an end of the log that was read after it."""
+        """The source whose new columns are not in the position yet, and an end of the log that was read after the
+        source.
+        """
         self.is_cut = False
-        """Whether the load that was planned last ends before its batch, because the columns change there."""
+        """Whether the load that was planned last ends before its batch, because the columns change at that point."""
         self._ends_at = time.monotonic() + source.run_seconds
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
@@ -174,7 +176,7 @@ class PostgresChangesLoads:
     def _cover(self, server: Server, catalog: object, position: Position | TablePositions) -> int:
         """Return an LSN after the position and after all changes of the catalog; move the end of the run to this LSN.
 
-        ``catalog``: the source tables as they are now.
+        ``catalog``: the current source tables.
         """
         if self._catalog is None or self._catalog[0] != catalog or self._catalog[1] <= self.reached(position):
             self._catalog = catalog, server.end_of_changes()
@@ -205,7 +207,7 @@ class PostgresChangesLoads:
         return f"all changes of {server.database.name} up to {lsn_text(position.lsn)} are loaded"
 
     def reached(self, position: Position | TablePositions) -> int:
-        """Return the LSN up to which the log has no further changes of the table, as far as this run has read it."""
+        """Return the LSN up to which this run has read the log and found no further changes of the table."""
         return self._seen[1] if self._seen[0] == position.lsn else position.lsn
 
     def _checked(self, server: Server, source: OpenedSource, position: Position) -> str:
@@ -217,8 +219,8 @@ class PostgresChangesLoads:
         for what, name in ((SLOT, names.slot), (PUBLICATION, names.publication)):
             if getattr(position, what) != name:
                 raise PipelineError(
-                    f"source.{what} is {name!r}, and changes came from {getattr(position, what)!r}: run `paimon-lake "
-                    f"release` if loads made that {what}, because nothing else drops it, and {RELOAD}"
+                    f"source.{what} is {name!r}, but the earlier changes were read from {getattr(position, what)!r}: "
+                    f"run `paimon-lake release` if loads made that {what}, because nothing else drops it, and {RELOAD}"
                 )
         found = read_publication(server, names.publication, source.name, table.oid)
         columns, declared = source.read.rows.columns, PUBLICATION not in names.made
@@ -243,7 +245,7 @@ class PostgresChangesLoads:
     def _read(
         self, step: LoadStep, server: Server, source: OpenedSource, position: Position, batch: LogBatch
     ) -> tuple[NetBatch, int, Position]:
-        """Return the changes of a batch, the LSN at which they end, and the position with their columns."""
+        """Return the changes of a batch, the LSN at which they end, and the position with the columns of the source."""
         columns, end, now = source.read.rows.columns, batch.end, position
         may_lack = frozenset(columns) - {name for name, *_ in position.columns.values()}
         earlier = [position]
@@ -263,7 +265,9 @@ class PostgresChangesLoads:
     def _moved(
         self, step: LoadStep, server: Server, source: OpenedSource, position: Position, to: Relation
     ) -> Position:
-        """Return a position with the columns of a later relation, when the table holds them; else alter the table."""
+        """Return a position with the columns of a later relation if the table can hold these columns; otherwise alter
+        the table.
+        """
         moved, types = source.columns.moved(server, position, to)
         if self._source.schema_changes == "apply":
             check_not_looked_up(step, types, source.text)

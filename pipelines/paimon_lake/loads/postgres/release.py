@@ -25,10 +25,11 @@ from paimon_lake.tables import open_lake
 
 
 def release(settings: Settings, table: str, part: str = "") -> list[str]:
-    """Drop the slot and the publication that loads made for a table, or a part of it; return one sentence for each.
+    """Drop the slot and the publication that loads created for a table or a part of it; return one sentence for each.
 
     The table need not exist. A shared slot and publication are kept, and the table is removed from the publication. A
-    slot and a publication of the user stay, whatever their names. Then loads are refused, until one with ``reload``.
+    slot and a publication that the user created are kept, whatever their names are. Then loads are refused until a load
+    with ``reload`` runs.
     Raises PipelineError for a table with another source, and when the server refuses, for example because the slot is
     in use.
     """
@@ -46,10 +47,10 @@ def release(settings: Settings, table: str, part: str = "") -> list[str]:
 
 
 def _release(settings: Settings, loaded: str, source: PostgresChangesSource) -> list[str]:
-    """Drop what loads made for a table, or for a part, by its load name."""
+    """Drop the slot and publication that loads created for a table, or for a part, by its load name."""
     lake, table = open_lake(settings), table_of(loaded)
     entry = read_ledger(lake.table(table), loaded, accept_gaps=True).position if lake.table_exists(table) else None
-    made_by_loads = source.model_copy(update={SLOT: "", PUBLICATION: ""})  # also if a name was declared later
+    made_by_loads = source.model_copy(update={SLOT: "", PUBLICATION: ""})  # even if a name was declared later
     names = names_of(settings, loaded, made_by_loads, entry)
     database = open_database(source.url, table=source.name, query="", folder=settings.folder)
     done = []

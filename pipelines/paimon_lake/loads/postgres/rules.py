@@ -1,4 +1,5 @@
-"""Rules: what must hold before changes of a table of PostgreSQL are loaded. Each error says what to do.
+"""Rules: the conditions that are checked before changes of a table of PostgreSQL are loaded. Each error says what the
+user can do.
 
 Nothing is loaded again without ``reload``: where changes may be missing, a load is refused.
 """
@@ -65,7 +66,9 @@ def check_generated(name: str, table: SourceTable, columns: Collection[str]) -> 
 def check_publication(
     name: str, publication: str, found: Publication | None, columns: Collection[str], *, declared: bool
 ) -> Publication:
-    """Return the publication; raise PipelineError when it does not send all changes of all declared columns."""
+    """Return the publication; raise PipelineError when the publication does not send all changes of all declared
+    columns.
+    """
     if found is None:
         how = "create it, or remove source.publication; after the first copy, also " if declared else ""
         raise PipelineError(

@@ -1,7 +1,8 @@
 """Several rows: read the rows of several tables of PostgreSQL in tasks, as rows of one table with their names.
 
-The name of the source table is part of the key. So a TRUNCATE of one table deletes the rows with its name: a task reads
-their keys at the snapshot on which the load builds, in batches, and writes a deletion for each.
+The name of the source table is part of the key. So a TRUNCATE of one source table deletes the rows with the name of
+this table: a task reads their keys at the snapshot on which the load builds, in batches, and writes a deletion for each
+key.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class NamedRows:
 
 @dataclass(frozen=True)
 class CopiedRows:
-    """Reads a part of the copy in a task: the results of some queries, each with the name of its source table."""
+    """Reads a part of the copy in a task: the results of some queries, each with the name of the source table of the
+    query.
+    """
 
     tables: Mapping[str, DatabaseRead]
     named: NamedRows

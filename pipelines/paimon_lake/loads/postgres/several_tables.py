@@ -1,9 +1,10 @@
-"""Several tables: loads of one table from several tables of PostgreSQL, with the name of each in a column of the key.
+"""Several tables: loads of one table from several tables of PostgreSQL; a column of the key contains the name of the
+source table.
 
 All tables are copied at one snapshot, and each batch of the log is read once for all of them. A table that is found
 later is copied alone, at a snapshot of its own: the transactions before that snapshot are skipped for
-this table only. So the rows of each table are complete at any time, and all tables are one state of the source once the
-position has passed the newest copy. A batch ends where the columns of any table change.
+this table only. So the rows of each table are complete at any time. All tables together are one state of the source as
+soon as the position has passed the newest copy. A batch ends where the columns of any table change.
 """
 
 from __future__ import annotations
@@ -123,9 +124,11 @@ class SeveralTablesLoads(PostgresChangesLoads):
             hold_since(step, _of(server, source), source, self._source, recorded.get(name))
 
     def _hold_wider(self, step: LoadStep, sources: Sources, copied: Sources) -> None:
-        """Widen the table for tables to copy, where changes are applied; else refuse types that it does not hold.
+        """If schema changes are applied, widen the table so that it can hold the source tables to copy; otherwise
+        refuse types that the table cannot hold.
 
-        Only the types that are wider than the type of another source table are looked at: the others are declared so.
+        Only types that are wider than the type in another source table are checked: all other types are the declared
+        types.
         """
         held = {field.name: field.type.with_nullable(True) for field in step.table.schema.fields}
         types = {name: _types_of(source) for name, source in sources.items()}
@@ -194,7 +197,7 @@ class SeveralTablesLoads(PostgresChangesLoads):
                 )
         changes = sum(one.changes for one in found.values())
         is_same = all(now[name].columns == position.columns for name, position in at.tables.items())
-        has_skipped = batch.has_changes and at.reach > at.lsn  # else the lag counts changes of later tables
+        has_skipped = batch.has_changes and at.reach > at.lsn  # otherwise the lag would count changes of later tables
         if not changes and is_same and not has_skipped and (idle := self._idle(server, at, batch, end, told)):
             return idle
         self.is_cut = end < batch.end
@@ -230,7 +233,8 @@ class SeveralTablesLoads(PostgresChangesLoads):
     def _read_all(
         self, step: LoadStep, server: Server, sources: Sources, at: TablePositions, batch: LogBatch
     ) -> tuple[dict[str, NetBatch], dict[str, Position], int]:
-        """Return the changes of each table, its position with their columns, and the LSN at which the changes end.
+        """Return the changes of each table, the position of each table with the columns, and the LSN at which the
+        changes end.
 
         When the columns of one table change, all tables are read again, up to this change.
         """
@@ -283,7 +287,9 @@ class SeveralTablesLoads(PostgresChangesLoads):
 
 
 def changes_loads(source: PostgresChangesSource, shared: SharedRead | None = None) -> PostgresChangesLoads:
-    """Return the loads of a table from one table or several; ``shared``: what the tables of one slot share."""
+    """Return the loads of a table that follows one or several source tables; ``shared``: the state that the tables of
+    one slot share.
+    """
     return (SeveralTablesLoads if source.source_column else PostgresChangesLoads)(source, shared)
 
 
@@ -293,7 +299,7 @@ def _of(server: Server, source: OpenedSource) -> Server:
 
 
 def _types_of(source: OpenedSource) -> dict[str, DataType]:
-    """Return the types of the declared columns in a source table, without those that no column of a table holds."""
+    """Return the types of the declared columns in a source table, without types that no column of a table can hold."""
     columns = zip(source.read.rows.schema.names, source.read.rows.columns, strict=True)
     there = {declared: source.table.columns[column] for declared, column in columns}
     found = {declared: column_type(one.type_name, one.type_modifier) for declared, one in there.items()}
@@ -301,7 +307,7 @@ def _types_of(source: OpenedSource) -> dict[str, DataType]:
 
 
 def _is_wider_than(types: Mapping[str, DataType], column: str, kind: DataType) -> bool:
-    """Whether a type is wider than the type of a column among some types, if it is there."""
+    """Whether ``kind`` is wider than the type of ``column`` in ``types``; False if ``types`` lacks the column."""
     return column in types and is_wider(types[column], kind)
 
 

@@ -2,17 +2,19 @@
 
 First the tables without a position are copied, each by a temporary slot of its own. Then each batch of the log is read
 once, and every table commits its changes after its own position. The slot is advanced only to the smallest position of
-all tables that is committed, before the next batch is read. So a process that dies loses nothing and repeats nothing.
+all tables that is committed, before the next batch is read. So a process that ends early loses nothing and repeats
+nothing.
 
 With ``consistent`` each table commits the end of each batch as its position. When positions differ, because a table was
-copied or a process died between two commits, all tables are first loaded up to the greatest position. At equal
+copied or a process ended between two commits, all tables are first loaded up to the greatest position. At equal
 positions the snapshots of all tables are published as a version of the group with the name of the database.
 
 A table whose columns change in a batch loads the batch in several commits, before the next table. So all tables reach
-the end of the batch, whatever changed.
+the end of the batch, no matter which tables changed.
 
-A table is loaded after the tables of the slot that it looks up, so a row finds the rows of its own transaction. At the
-end of a run, rows that waited are written too, and with ``consistent`` a further version shows them.
+A table is loaded after the tables of the slot in which it looks up rows, so a row finds the rows of its own
+transaction. At the end of a run, rows that waited are written as well, and with ``consistent`` a further version shows
+them.
 """
 
 from __future__ import annotations
@@ -72,13 +74,13 @@ class TableLoads(Protocol):
         """Return the id of the newest snapshot of a load."""
 
     def result(self) -> StepResult:
-        """Return what the run has loaded."""
+        """Return the result of the run."""
 
 
 def load_shared(
     settings: Settings, database: str, name: str, asked: TableLoads, begun: Callable[[str], TableLoads]
 ) -> StepResult:
-    """Load all tables of the slot of a table; the result of this table has the results of the other tables.
+    """Load all tables of the slot of a table; the result of this table contains the results of the other tables.
 
     ``asked``: the loads of the table ``name``; ``begun`` opens another table. Raises TablesFailed when the run fails
     after a table was committed, and when another table could not be loaded; otherwise the error that ended the run.
@@ -92,7 +94,7 @@ def load_shared(
     try:
         with naming_keys(database):
             shared.run()
-    except Exception as error:  # any error: readers see the commits before
+    except Exception as error:  # for any error, because readers already see the earlier commits
         errors = shared.errors if error in shared.errors.values() else {**shared.errors, name: error}
         if committed := [run.result() for run in runs.values() if run.loads]:
             raise tables_failed(errors, committed) from error
@@ -106,8 +108,9 @@ def load_shared(
 
 
 def _ordered(settings: Settings, database: str, asked: str) -> list[str]:
-    """Return the tables of a database, each after the tables that it looks up; the table ``asked`` comes first
-    where this order allows it."""
+    """Return the tables of a database, each table after the tables in which it looks up rows; the table ``asked`` comes
+    first if this order allows it.
+    """
     tables = {name: settings.table(name) for name in tables_of(settings.tables, database)}
     return [name for group in in_order(tables) for name in sorted(group, key=lambda one: one != asked)]
 
@@ -201,7 +204,7 @@ class SharedLoad:
         try:
             with naming_keys(self.database):
                 step()
-        except Exception as error:  # any error: the other tables are loaded
+        except Exception as error:  # after any error, the other tables are loaded
             self.errors[name] = error
             if name == self.asked or self._options.consistent:
                 raise
@@ -237,7 +240,7 @@ class SharedLoad:
         until, differ, is_consistent = shared.until, len(lsns) > 1, self._options.consistent
         start = min(reached.values())
         if is_consistent and differ:
-            start, until = min(lsns), max(lsns)  # a table without changes must commit the position too
+            start, until = min(lsns), max(lsns)  # a table without changes must commit the position as well
         elif is_consistent:
             self._publish(max(lsns))
         if start >= until or is_over or not _is_readable(server, shared.names.slot):

@@ -5,9 +5,10 @@ A batch ends before the transaction of this change. The next batch begins with t
 new columns, and the table of the lake is altered before it is written. Columns that were added without a later row
 change also get into the position, once the log was read beyond the changes of the catalog.
 
-Rows that are older than an added column have null in it, or the default of that time, which PostgreSQL stores in its
-catalog and not in the log. So a column is added only when the older rows certainly have null: the catalog has no such
-default, and the table was not rewritten since its columns were last read, or no row has a value.
+Rows that are older than an added column have null in this column, or the default of the time of the change, which
+PostgreSQL stores in its catalog and not in the log. So a column is added only when the older rows certainly have null:
+the catalog has no such default, and the table was not rewritten since its columns were last read, or no row has a
+value.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ _FLOAT4 = 700
 
 @dataclass(frozen=True)
 class SourceColumns:
-    """Compares the columns of a source with positions; ``table``: the source as it is now, after the positions."""
+    """Compares the columns of a source with positions; ``table``: the current state of the source, read after the
+    positions.
+    """
 
     text: str
     """The name of the source in errors."""
@@ -44,12 +47,12 @@ class SourceColumns:
 
     @property
     def now(self) -> Relation:
-        """The columns of the source as it is now."""
+        """The current columns of the source."""
         identity_key = self.table.identity_key
         columns = [(c.name, c.type_oid, c.type_modifier, c.name in identity_key) for c in self.table.columns.values()]
         return Relation(self.table.identity, columns)
 
-    # -- what differs from a position
+    # -- the differences from a position
 
     def added(self, position: Position, relation: Relation) -> list[str]:
         """Return the columns that are new since a position; columns that loads left out are not new."""

@@ -1,7 +1,7 @@
 """Tables copy: the load that copies several tables of PostgreSQL into one table, all at one exported snapshot.
 
 The first copy and a reload copy all tables, and replace all rows. Tables that are found later are copied alone: their
-rows are added, and their positions begin where they were copied, after the position of the other tables.
+rows are added, and their positions begin at their own copy, after the position of the other tables.
 """
 
 from __future__ import annotations

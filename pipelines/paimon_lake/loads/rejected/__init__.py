@@ -1,4 +1,4 @@
-"""Rejected rows: the tables ``<table>__rejects`` and what they record.
+"""Rejected rows: the tables ``<table>__rejects`` and their columns.
 
 Core types and functions:
 

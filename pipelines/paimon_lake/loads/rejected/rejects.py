@@ -6,11 +6,11 @@ again before the next load or an expiry, in case the load was interrupted. So a 
 repeated. The snapshot also records the identity of the table of rejects. When that table was dropped, the files do not
 exist any more and are skipped.
 
-Rejects of older loads are deleted when their source file is read again. The snapshot of the load names these source
-files too, and ``publish_rejects`` first deletes the old rejects, then commits the new ones. When a process stops
+Rejects of older loads are deleted when their source file is read again. The snapshot of the load also names these
+source files, and ``publish_rejects`` first deletes the old rejects, then commits the new rejects. When a process stops
 between these two commits, the deletion is repeated and finds nothing. Between the two commits, a reader sees neither
-the old nor the new rejects of the source files. Loads are published in the order of their numbers, and a deletion
-concerns only rejects of older loads, so two processes may do it at once.
+the old nor the new rejects of the source files. Loads are published in the order of their numbers, and a deletion only
+deletes rejects of older loads, so two processes may delete at the same time.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _OPTIONS = {"write-only": "true", "compaction.min.file-num": "5"}
 
 
 def open_rejects(settings: Settings, spec: TableSpec) -> Table:
-    """Open the table of rejects, and create it when it does not exist."""
+    """Open the table of rejects; create the table when it does not exist."""
     catalog = open_lake(settings)
     name = spec.rejects_table
     if catalog.table_exists(name):
@@ -112,8 +112,8 @@ def publish_rejects(table: Table, rejects: Table, loaded: str = "") -> None:
     """Commit the rejects of each load of the table whose rejects are not committed yet.
 
     ``loaded`` is the load name of a part of the table, which has a table of rejects of its own.
-    Several processes may do this at the same time: each load's rejects are committed once. Raises PipelineError when a
-    property is damaged.
+    Several processes may do this at the same time: the rejects of each load are committed once. Raises PipelineError
+    when a property is damaged.
     """
     user = load_user(loaded or table.name)
     waiting = [load for load in loads_of(table, loaded) if changes_rejects(load.properties)]

@@ -1,4 +1,6 @@
-"""Avro rows: read an Avro file as batches of typed columns, with fastavro, which decodes one row after the other."""
+"""Avro rows: read an Avro file as batches of typed columns, with fastavro, which decodes the rows one after the
+other.
+"""
 
 from __future__ import annotations
 

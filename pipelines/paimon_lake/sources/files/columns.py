@@ -1,4 +1,4 @@
-"""Columns: the columns of a table with their exact types, and how they are matched with the columns of a file.
+"""Columns: the columns of a table with their exact types, and the columns of a file that match them.
 
 An Arrow type does not state everything about a Paimon type: the length of ``CHAR(3)`` and the digits of
 ``TIMESTAMP(0)`` are in the metadata of the Arrow field, under ``TYPE_KEY``. ``table_schema`` writes it.
@@ -25,18 +25,18 @@ ALLOW_MISSING = "set the option allow_missing_columns: true of the source to rea
 
 @dataclass(frozen=True)
 class RowRules:
-    """The rules that a row must follow, besides the types of its columns."""
+    """The rules that a row must follow, in addition to the types of its columns."""
 
     not_null: tuple[str, ...] = ()
     """The key columns and the columns that are NOT NULL."""
     key: tuple[str, ...] = ()
     """The key columns of the files of change events, as the files name them; () for other files."""
     order: tuple[str, ...] = ()
-    """The columns that order the changes of a key; also a delete must have them."""
+    """The columns that order the changes of a key; a delete must have them as well."""
     source: str = ""
-    """The column that gets the name of the table of an event; "" when there is none."""
+    """The column that gets the name of the table of an event; "" when there is no such column."""
     new_columns: str = "refuse"
-    """What is done with members of events that the table does not have: ``refuse``, ``ignore`` or ``apply``."""
+    """The action for members of events that the table does not have: ``refuse``, ``ignore`` or ``apply``."""
 
 
 def table_schema(fields: Sequence[DataField]) -> pa.Schema:
@@ -48,7 +48,7 @@ def table_schema(fields: Sequence[DataField]) -> pa.Schema:
 
 
 def arrow_field(name: str, kind: DataType) -> pa.Field:
-    """Return the Arrow field of a Paimon type; nested members have metadata too."""
+    """Return the Arrow field of a Paimon type; the fields of nested members have metadata as well."""
     match kind.root:
         case TypeRoot.ARRAY:
             arrow = pa.list_(arrow_field(kind.children[0].name, kind.children[0].type))
@@ -161,7 +161,9 @@ def match_columns(
 def missing_columns(
     path: str, missing: Sequence[str], names: Sequence[str], unused: Sequence[str], rule: str, advice: str = ""
 ) -> PipelineError:
-    """Return the error for columns that a file does not have; it suggests a column of ``unused``, if one is similar."""
+    """Return the error for columns that a file does not have; the error suggests a column of ``unused``, if one is
+    similar.
+    """
     advice = f"; {advice}" if advice else ""
     return PipelineError(
         f"file {path} has no column {', '.join(map(repr, missing))}{rule}; its columns are "

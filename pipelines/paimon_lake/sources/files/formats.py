@@ -20,26 +20,27 @@ _EVENTS_ONLY = ("database", "table")
 _DEBEZIUM_ONLY = ("timestamp_unit",)
 OPTIONS = {
     "delimiter": "One ASCII character between two cells.",
-    "header": "Whether the first line has the names of the columns; without, columns are by position.",
+    "header": "Whether the first line has the names of the columns; if not, columns are matched by position.",
     "quote": "One ASCII character around cells; an empty text: no quotes.",
-    "escape": "One ASCII character that takes the meaning of the next one away.",
+    "escape": "One ASCII character; the character after it has no special meaning.",
     "null_value": "The text, or list of texts, that means null.",
-    "encoding": "The encoding; one that contains ASCII.",
+    "encoding": "The encoding; it must contain ASCII.",
     "multiline": "Whether quoted cells may contain line ends; such a file is read by one task.",
     "skip_lines": "The number of lines before the header.",
-    "date_format": "How dates are written, in the codes of strftime such as `%d.%m.%Y`; without, as in ISO 8601.",
-    "timestamp_format": "The same for timestamps.",
+    "date_format": "The form of dates, in the codes of strftime such as `%d.%m.%Y`; default: ISO 8601.",
+    "timestamp_format": "The form of timestamps, in the same codes; default: ISO 8601.",
     "decimal_point": "`.` or `,`.",
     "ignore_extra_columns": "Whether columns that the table does not have are left out; otherwise they are an error.",
     "allow_missing_columns": "Whether a column that a file does not have is null; otherwise it is an error. A JSON "
-    "file has a member when one of its objects has it, also with the value null; it is null in the other objects.",
+    "file has a member when one of its objects has the member, even with the value null; the member is null in the "
+    "other objects.",
     "database": "The database whose events are applied, or a pattern such as `shop_*`; events of other databases are "
     "skipped.",
     "table": "The table whose events are applied, as `table` or, where the events name a schema, `schema.table`, or a "
     "pattern such as `orders_*`; events of other tables are skipped. Without a pattern, the events of a load must be "
     "of one table.",
-    "timestamp_unit": "What an integer for a TIMESTAMP counts, `ms`, `us` or `ns`, in events without a schema that "
-    "says it; without, such an integer is rejected.",
+    "timestamp_unit": "The unit of an integer for a TIMESTAMP in events without a schema that states the unit: `ms`, "
+    "`us` or `ns`; without this option, such an integer is rejected.",
 }
 """The meaning of each option."""
 

@@ -88,7 +88,7 @@ def text_type(
 ) -> str:
     """Return the first candidate type that accepts all texts that are not null; STRING when no candidate does.
 
-    Where all texts are null, returns ``unknown``.
+    If all texts are null, returns ``unknown``.
     """
     texts = pa.concat_arrays(texts.chunks) if isinstance(texts, pa.ChunkedArray) else texts
     texts = pc.filter(texts, pc.invert(pc.is_in(texts, value_set=pa.array([*rules.null_values, None], pa.string()))))
@@ -114,7 +114,7 @@ class _Seen:
     members: dict[str, _Seen] = field(default_factory=dict)
 
     def add(self, value: Any) -> None:
-        """Add a value, and the values inside of it."""
+        """Add a value, and the values inside of this value."""
         if value is None:
             return
         kind = type(value).__name__

@@ -3,7 +3,7 @@
 The listing starts at the longest part of the path without placeholders and wildcards, and enters only directories that
 can contain a match. As in Spark and Hive, files whose name begins with ``.`` or ``_`` or ends with ``.tmp`` or ``.crc``
 are left out, and so are directories whose name begins with ``.`` or ``_``, unless the pattern names them. Symbolic
-links to files and directories are left out too, so that no file is read twice or from outside of the path.
+links to files and directories are left out as well, so that no file is read twice or from outside of the path.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class SourceFile:
     stored: str = ""
     """The version of the file in its store, such as an ETag; it is compared when the file is read."""
     checksum: str = ""
-    """A checksum of the content from the store; "" when the store has none."""
+    """A checksum of the content from the store; "" when the store has no checksum."""
     stored_path: str = ""
     """The path with which the file is opened, when ``path`` is escaped; it has surrogates. Default: ``path``."""
     name: str = ""

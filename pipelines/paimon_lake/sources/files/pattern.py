@@ -4,7 +4,7 @@
 A path that ends with ``/`` means all files below the directory. ``{{`` and ``}}`` stand for single braces.
 
 ========================  =====================  ====================================================
-place                     default form           partition key
+placeholder               default form           partition key
 ========================  =====================  ====================================================
 ``{date}``                ``%Y-%m-%d``           the day, ``2024-01-31``
 ``{month}``               ``%Y-%m``              the month, ``2024-01``
@@ -48,7 +48,7 @@ class Atom:
     text: str = ""
 
     def regex(self, group: str | None = None) -> str:
-        """Return the regular expression that the atom matches, in a named group if one is given."""
+        """Return the regular expression that the atom matches; if ``group`` is given, in a group with this name."""
         match self.kind:
             case "text":
                 return re.escape(self.text)
@@ -144,7 +144,7 @@ class PathPattern:
             return None  # Python accepts day 366 in a year of 365 days and returns a day of the next year
         if self.word == "week" and at != self._first_of_week(at):
             raise PipelineError(
-                f"path {self.text!r}: {at:%Y-%m-%d} is not the first day of a week, which is "
+                f"path {self.text!r}: {at:%Y-%m-%d} is not the first day of a week; the first day is "
                 f"{self._first_of_week(at):%Y-%m-%d}"
             )
         return at.strftime(KEYS[str(self.word)])
@@ -156,7 +156,9 @@ class PathPattern:
         """
         texts: dict[str, str] = {}
         if self.word is None:
-            raise PipelineError(f"path {self.text!r} has no place for the partition {key!r}: add one such as {{date}}")
+            raise PipelineError(
+                f"path {self.text!r} has no placeholder for the partition {key!r}: add one such as {{date}}"
+            )
         if not self.is_time:
             # listings skip names that begin with a point or an underscore, and '..' would lead out of the directory
             if not key or key[0] in "._" or "/" in key or "\0" in key:
@@ -194,8 +196,8 @@ def _text(at: datetime, code: str) -> str:
 def parse_pattern(text: str) -> PathPattern:
     """Parse a path or URL with wildcards and placeholders.
 
-    Raises PipelineError for an unknown or unclosed placeholder, a form without a year or day, and ``**`` beside other
-    text.
+    Raises PipelineError for an unknown or unclosed placeholder, a form without a year or day, and ``**`` that is not a
+    whole component.
     """
     root, path = _split_root(text)
     words: list[str] = []
@@ -210,7 +212,7 @@ def parse_pattern(text: str) -> PathPattern:
             raise PipelineError(f"path {text!r}: '**' must be a whole component, such as in a/**/b.csv")
     if len(set(words)) > 1:
         raise PipelineError(
-            f"path {text!r}: the places {', '.join(sorted(set(words)))} cannot be combined, use one word"
+            f"path {text!r}: the placeholders {', '.join(sorted(set(words)))} cannot be combined, use one word"
         )
     kept = _normal(text, root, path.startswith("/"), [component for component in components if component])
     if not kept:
@@ -286,7 +288,8 @@ def _place(text: str, inside: str, words: list[str]) -> Iterator[Atom]:
     if not _NAME.fullmatch(word) or (separator and word not in DEFAULTS):
         known = ", ".join(f"{{{name}}}" for name in DEFAULTS)
         raise PipelineError(
-            f"path {text!r}: {{{inside}}} is not a place; use {known}, each also with a form ({{date:%Y/%m/%d}}), "
+            f"path {text!r}: {{{inside}}} is not a placeholder; use {known}, each also with a form "
+            f"({{date:%Y/%m/%d}}), "
             "or {name} for the name of a partition"
         )
     words.append(word)
@@ -311,9 +314,11 @@ def _check_complete(parsed: PathPattern) -> None:
     missing = [part for part in _NEEDS[str(parsed.word)] if part not in given]
     if missing:
         raise PipelineError(
-            f"path {parsed.text!r}: the places {{{parsed.word}}} do not give the {' and the '.join(missing)}"
+            f"path {parsed.text!r}: the placeholders {{{parsed.word}}} do not give the {' and the '.join(missing)}"
         )
     if parsed.word != "hour" and "H" in codes:
         raise PipelineError(f"path {parsed.text!r}: %H belongs to {{hour}}, not to {{{parsed.word}}}")
     if {"Y", "y"} <= codes or ("j" in codes and codes & {"m", "d"}):
-        raise PipelineError(f"path {parsed.text!r}: the places {{{parsed.word}}} state a part of the time in two ways")
+        raise PipelineError(
+            f"path {parsed.text!r}: the placeholders {{{parsed.word}}} state a part of the time in two ways"
+        )

@@ -1,8 +1,9 @@
 """Reading: read one split as rows of a table and rejects.
 
-Every row of the split is either a row or a reject, whatever the size of splits and blocks. Reading CSV needs about 15
-times ``block_bytes`` of memory, for the bytes, texts and values of one block, whatever the size of the file.
-The modules ``json_document`` and ``columnar`` state the bounds for the other kinds of files.
+Every row of the split is either a row or a reject; the sizes of splits and blocks do not matter. Reading CSV needs
+about 15 times ``block_bytes`` of memory, for the bytes, texts and values of one block; the size of the file does not
+matter. The modules ``json_document`` and ``columnar`` state how much memory the readers of the other kinds of files
+use.
 """
 
 from __future__ import annotations

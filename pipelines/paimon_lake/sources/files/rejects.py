@@ -52,11 +52,11 @@ class Parsed:
     file: str = ""
     """The column ``file`` of rejects of these rows: the file or another name of the source."""
     members: frozenset[tuple[str, ...]] = frozenset()
-    """The members of a JSON file's objects that were seen so far; see ``json_members``."""
+    """The members of a JSON file's objects that have occurred so far; see ``json_members``."""
     skipped: Mapping[str, int] = field(default_factory=dict)
     """The number of events that change no row of the table, by kind."""
     sources: frozenset[str] = frozenset()
-    """The tables whose changes were seen so far in files of change events."""
+    """The tables whose changes have occurred so far in files of change events."""
     new_columns: Mapping[str, Collection[str]] = field(default_factory=dict)
     """The types that were seen so far for members that the table does not have, or has with another type."""
     removals: int = 0

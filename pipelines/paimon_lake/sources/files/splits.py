@@ -33,7 +33,7 @@ class FileSplit:
 def plan_splits(
     files: Iterable[SourceFile], file_format: FileFormat, target_bytes: int = TARGET_BYTES
 ) -> list[FileSplit]:
-    """Return the splits of the files, in order; empty files have none.
+    """Return the splits of the files, in order; an empty file has no split.
 
     CSV without ``multiline`` and JSON lines are cut into equal ranges of at most ``target_bytes``, unless they are
     compressed. Raises PipelineError for a compression that cannot be read.
@@ -52,8 +52,8 @@ def plan_splits(
 def pack(splits: Sequence[FileSplit], tasks: int) -> list[list[FileSplit]]:
     """Cut the splits, in the order of paths and positions, into at most ``tasks`` consecutive groups of similar size.
 
-    The groups keep this order, because in a load a row of a later group replaces a row with the same key of an earlier
-    one.
+    The groups are in this order, because in a load a row of a later group replaces a row with the same key of an
+    earlier group.
     """
     if tasks < 1:
         raise PipelineError(f"the number of tasks must be at least 1, not {tasks}")

@@ -35,13 +35,13 @@ def convert_typed(values: pa.Array, kind: DataType, name: str) -> tuple[pa.Array
 
 
 def plain(values: pa.Array) -> pa.Array:
-    """Return a column without dictionaries and views, also inside of nested columns."""
+    """Return a column without dictionaries and views; nested columns are converted as well."""
     wanted = plain_type(values.type)
     return values if values.type == wanted else values.cast(wanted)
 
 
 def plain_type(arrow: pa.DataType) -> pa.DataType:
-    """Return an Arrow type without dictionaries, views, large and fixed sizes, also inside of nested types."""
+    """Return an Arrow type without dictionaries, views, large and fixed sizes; nested types are converted as well."""
     if pa.types.is_dictionary(arrow):
         return plain_type(arrow.value_type)
     if pa.types.is_string_view(arrow) or pa.types.is_large_string(arrow):
@@ -132,7 +132,7 @@ def _and(converted: tuple[pa.Array, Flags], bad: Flags) -> tuple[pa.Array, Flags
 def _times(values: pa.Array, kind: DataType) -> tuple[pa.Array, Flags]:
     """Cast dates or timestamps to the DATE or TIMESTAMP type of the table; flag the values that would lose digits.
 
-    A value without a time zone is taken as UTC, and a value with one is converted to UTC.
+    A value without a time zone is read as UTC, and a value with a time zone is converted to UTC.
     """
     if pa.types.is_date(values.type):
         values = values.cast(pa.timestamp("s"))

@@ -5,7 +5,7 @@ The package uses neither Spark nor Dagster. Only ``connection`` imports the clie
 Core types:
 
 - ``Connection``: the servers and settings with which a client is opened
-- ``Broker``: what the cluster says about topics and offsets
+- ``Broker``: asks the cluster for topics and offsets
 - ``Position``: up to which offset each partition is loaded
 - ``OffsetRange``: offsets of one partition that a task reads
 - ``Messages``: the messages of a range, a few megabytes at once

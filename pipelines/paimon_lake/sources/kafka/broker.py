@@ -1,4 +1,4 @@
-"""Broker: what a cluster of Kafka says about its topics and their offsets.
+"""Broker: asks a Kafka cluster for its topics and their offsets.
 
 No request creates a topic, and none depends on a consumer group.
 """

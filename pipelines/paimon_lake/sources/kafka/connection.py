@@ -26,7 +26,7 @@ _ADVICE = {
     "CLUSTER_AUTHORIZATION_FAILED": "grant the user DESCRIBE on the cluster",
     "GROUP_AUTHORIZATION_FAILED": "name a group that the user may read in source.client, as group.id",
 }
-"""What to do about errors of the client, by the name of the error."""
+"""Advice for errors of the client, by the name of the error."""
 
 
 def kafka() -> ModuleType:
@@ -65,7 +65,7 @@ class Connection:
         }
 
     def error(self, error: Any, seen: Sequence[str] = ()) -> PipelineError:
-        """Return a KafkaError as one sentence, with the last error that the client has ``seen`` and what to do."""
+        """Return a KafkaError as one sentence, with the last error that the client has ``seen`` and an advice."""
         text = "; ".join(dict.fromkeys([*seen[-1:], error.str()]))
         advice = _ADVICE.get(error.name(), "")
         sentence = " ".join(scrubbed(text, self._secrets()).split())[:500]
@@ -83,5 +83,5 @@ class Connection:
         except (TypeError, ValueError) as error:
             text = scrubbed(str(error), self._secrets())
             found = module.KafkaError(module.KafkaError._INVALID_ARG, text)
-        # raised here, and not in the except block, so that the error of the client is not attached to this one
+        # Raised here, and not in the except block, so that the error of the client is not attached to the new error.
         raise self.error(found, seen)

@@ -10,8 +10,8 @@ from typing import Any
 def key_members(key: bytes | None, columns: Sequence[str], texts: Collection[str]) -> dict[str, Any] | None:
     """Return the values of ``columns`` in a message's key; None when the key does not have all of them.
 
-    A key is an object with these members, with or without the envelope of Kafka Connect. For one column, the key may
-    also be the value itself: as JSON, or as any text when the column is in ``texts``.
+    A key is an object with these members, with or without the envelope of Kafka Connect. For a single key column, the
+    message key may also be the plain value: as JSON, or as any text when the column is in ``texts``.
     """
     try:
         text = (key or b"").decode()
@@ -34,12 +34,12 @@ def key_members(key: bytes | None, columns: Sequence[str], texts: Collection[str
 
 
 def members_text(members: dict[str, Any]) -> str:
-    """Return the members as the text of a JSON object, with numbers as they were written."""
+    """Return the members as the text of a JSON object; numbers keep the form in which they were written."""
     return "{" + ",".join(f"{json.dumps(name)}:{_text(value)}" for name, value in members.items()) + "}"
 
 
 class _Number(str):
-    """A number that keeps its text, because a float or an int in between could change it."""
+    """A number that keeps its text, because a conversion to float or int could change it."""
 
 
 def _text(value: Any) -> str:

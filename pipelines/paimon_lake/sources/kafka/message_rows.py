@@ -113,7 +113,9 @@ class MessageRows:
         return values
 
     def _members(self, messages: Messages, at: int, lost: list[Lost]) -> str | None:
-        """Return the key of a tombstone as JSON; when it does not fit, add the message to ``lost`` and return None."""
+        """Return the key of a tombstone as JSON; when the key does not fit, add the message to ``lost`` and return
+        None.
+        """
         found = key_members(messages.keys[at], self._key, self._texts)
         if found is None:
             wanted = f"the key of the tombstone does not have {', '.join(self._key)}"
@@ -143,7 +145,7 @@ class MessageRows:
         )
 
     def _with_key(self, value: bytes, key: bytes | None) -> bytes:
-        """Return a value with the columns of the message's key that it does not have itself."""
+        """Return a value with the columns of the message's key that the value itself does not have."""
         if all(b'"' + name.encode() + b'"' in value for name in self._key):
             return value
         try:
@@ -177,7 +179,9 @@ class MessageRows:
 def _records(
     values: Sequence[bytes | None], offsets: np.ndarray, lost: list[Lost]
 ) -> tuple[Records, list[Lost], Callable[[], int]]:
-    """Return the values that may be objects as records whose lines are their offsets; adds all others to ``lost``."""
+    """Return the values that may be objects as records, whose line numbers are offsets; add all other values to
+    ``lost``.
+    """
     if None in values:
         kept = [at for at, value in enumerate(values) if value is not None]
         values, offsets = [values[at] for at in kept], offsets[kept]
@@ -218,7 +222,9 @@ def _with_offset(value: bytes, offset: int) -> bytes:
 
 
 def _joined(members: bytes, value: bytes) -> bytes:
-    """Return an object with more members before its own ones; a value that is no object is unchanged."""
+    """Return an object with additional members before its own members; a value that is no object is returned
+    unchanged.
+    """
     inner = value.strip()
     if not (inner.startswith(b"{") and inner.endswith(b"}")):
         return value

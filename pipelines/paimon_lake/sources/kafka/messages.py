@@ -31,7 +31,9 @@ _QUEUE_KILOBYTES = 16 << 10
 _FETCH_BYTES = 4 << 20
 _FIRST_MESSAGES, _MOST_MESSAGES = 200, 20_000
 _MESSAGE_BYTES = 100
-"""The memory of a message beside its value, so that a block of tombstones is bounded too."""
+"""The memory that a message takes in addition to its value, so that the memory of a block of tombstones is bounded
+too.
+"""
 _POLL_SECONDS = 0.1
 _HARMLESS = frozenset({"_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT", "GROUP_AUTHORIZATION_FAILED"})
 """Errors after which the client tries again, and errors of the consumer group, which is not used."""
@@ -78,7 +80,7 @@ def reader(connection: Connection, *, with_keys: bool) -> Iterator[RangeReader]:
 
 @dataclass
 class RangeReader:
-    """Reads one range after the other."""
+    """Reads the ranges one after the other."""
 
     connection: Connection
     consumer: Any

@@ -1,4 +1,4 @@
-"""Position: up to which offset the messages of each partition are loaded, and from which cluster and topics.
+"""Position: the next offset of each partition to load, and the cluster and topics to which the offsets belong.
 
 A property of the load's snapshot is the only record of the position. An offset has a meaning only in the cluster and in
 the topic that the position names: a topic that was deleted and re-created has another id.
@@ -73,7 +73,7 @@ class Position:
 
     @staticmethod
     def from_json(found: Any) -> Position:
-        """Return the position that ``to_json`` wrote; raises PipelineError for anything else."""
+        """Return the position that ``to_json`` wrote; raises PipelineError for any other value."""
         try:
             if set(found) != {"cluster", "topics"} or type(found["cluster"]) is not str:
                 raise ValueError("its keys differ")

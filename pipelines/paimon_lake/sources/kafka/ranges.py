@@ -47,8 +47,8 @@ def next_ranges(offsets: Mapping[Place, int], ends: Mapping[Place, int], limit: 
 def cut_ranges(ranges: Sequence[OffsetRange], parts: int) -> list[list[OffsetRange]]:
     """Cut ranges into at most ``parts`` groups of consecutive offsets, whose numbers of offsets differ by at most one.
 
-    A range may be cut too. The groups keep the order: in a load, a row of a later group replaces a row with the same
-    key of an earlier one.
+    A range may be cut as well. The groups are in order: in a load, a row of a later group replaces a row with the same
+    key of an earlier group.
     """
     total = sum(one.size for one in ranges)
     parts = max(1, min(parts, total))

@@ -1,7 +1,7 @@
 """Change rows: convert the last changes of rows from texts to rows of a table with kinds, and rejects.
 
-A row whose new values do not fit the table is a reject, and it is also removed from the table: so the table has
-exactly the rows of the source that fit. ``line`` of a reject is the LSN of its transaction, as a number.
+A row whose new values do not fit the table is a reject and is removed from the table. So the table has exactly the rows
+of the source that fit. ``line`` of a reject is the LSN of its transaction, as a number.
 
 A column that an update did not change, and that the log does not repeat because it is large, has the value that the
 row has in the table.
@@ -36,8 +36,9 @@ _LOST = "the log does not repeat this large value, and the row is not in the tab
 def batch_of_changes(changes: Mapping[Key, LastChange], width: int, key: Sequence[int]) -> pa.RecordBatch:
     """Return changes as one batch of texts; ``width``: the number of columns, ``key``: the places of the key's columns.
 
-    Columns: ``v0`` and so on have the texts, ``lsn``, ``deleted``. When values are unchanged, also ``u0`` and so on,
-    which mark unchanged values, and ``k0`` and so on, the key that the row has in the table.
+    Columns: ``v0`` and so on have the texts, ``lsn``, ``deleted``. When values are unchanged, there are also the
+    columns ``u0`` and so on, which mark unchanged values, and ``k0`` and so on, which contain the key that the row has
+    in the table.
     """
     rows = list(changes.values())
     found = {
@@ -65,7 +66,7 @@ class ChangeRows:
     """The columns of the primary key."""
 
     def in_slices(self, batch: pa.RecordBatch, current: CurrentRows) -> Iterator[Parsed]:
-        """Yield what ``parsed`` returns, for slices of a batch."""
+        """Yield the results of ``parsed`` for slices of a batch."""
         for start in range(0, len(batch), _SLICE_ROWS):
             yield self.parsed(batch.slice(start, _SLICE_ROWS), current)
 

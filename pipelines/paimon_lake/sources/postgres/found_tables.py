@@ -1,7 +1,7 @@
 """Found tables: the existing tables of PostgreSQL that match a list of names and patterns.
 
 In a pattern, ``*`` stands for any text. A pattern matches tables, and no views. A partitioned table has no rows of its
-own: it is left out when all its parts are matched too.
+own: it is left out when all its partitions are matched as well.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from paimon_lake.protocol import PipelineError, some
 from paimon_lake.sources.postgres.server import Server
 
 MOST_TABLES = 100
-"""The largest number of source tables of one table; each snapshot of the table has a position for each of them."""
+"""The largest number of source tables of one table; each snapshot of the table contains a position for each source
+table.
+"""
 _TABLES = """
 SELECT n.nspname::text, c.relname::text, c.relkind::text, c.oid::bigint
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -60,7 +62,7 @@ def found_tables(server: Server, wanted: Sequence[str]) -> list[str]:
 
 
 def meant_tables(server: Server, wanted: Sequence[str]) -> set[str]:
-    """Return the names of the tables that match ``wanted``, also when ``found_tables`` would raise an error."""
+    """Return the names of the tables that match ``wanted``, even when ``found_tables`` would raise an error."""
     return {f"{schema}.{name}" for schema, name, *_ in _matching(server, wanted) if "." not in schema + name}
 
 

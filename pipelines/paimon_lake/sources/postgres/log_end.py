@@ -1,8 +1,8 @@
 """Log end: the size of the log of a PostgreSQL server after a position, and whether it has changes of a table.
 
-The log has changes of all tables, so its length alone says little about one table. The slot is asked, with a bound on
-messages and time, for the oldest transaction that changed the table. Nothing is confirmed: a load reads the same
-changes again. Only numbers are sent to this process, never rows.
+The log contains changes of all tables, so the length of the log alone does not show how far one table is behind. The
+slot is asked, with a bound on messages and time, for the oldest transaction that changed the table. Nothing is
+confirmed: a load reads the same changes again. Only numbers are sent to this process, never rows.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class LogEnd:
     has_changes: bool
     """Whether the log after the position has changes of the table; also true when the search ended early."""
     oldest_seconds: float | None
-    """How long ago the oldest change of the table was committed; 0: there is none; None: the search did not find it.
+    """The age of the commit of the oldest change of the table; 0: there is no change; None: the search did not find it.
 
     When the search ended after ``SEARCH_MESSAGES``, the change may be younger.
     """

@@ -108,9 +108,9 @@ def _names(
     changes: np.ndarray,
     decoder: Decoder,
 ) -> list[str]:
-    """Check each description that rows use, in their order; return the names of the columns in all of them.
+    """Check each description that rows use, in their order; return the names of the columns that all descriptions have.
 
-    ``descriptions``, ``rows`` and ``changes``, which has the truncations too, are the places of messages.
+    ``descriptions``, ``rows`` and ``changes`` are the positions of messages; ``changes`` includes the truncations.
     """
     relations = [described(messages[at]) for at in descriptions.tolist()]
     used = np.searchsorted(descriptions, rows) - 1

@@ -64,7 +64,7 @@ class LastChange:
 
 @dataclass
 class NetChanges:
-    """What some whole transactions did to a table."""
+    """The changes that some whole transactions made to a table."""
 
     rows: dict[Key, LastChange] = field(default_factory=dict)
     """The last change of each row by its key, in the order of the changes."""

@@ -1,4 +1,5 @@
-"""Position: up to where the changes of a table are loaded, and from which server, slot and columns.
+"""Position: the point in the log up to which the changes of a table are loaded, and the server, slot and columns to
+which it belongs.
 
 A property of the load's snapshot is the only record of the position. A position is used only with the server, history,
 table and publication that it names, because an LSN has no meaning elsewhere.
@@ -37,7 +38,9 @@ class Position:
     publication: str
     publication_version: str
     made: int = 0
-    """The number of columns ever created in the source, dropped ones included, at this position; 0: not known."""
+    """The number of columns that were ever created in the source at this position, including dropped columns; 0: not
+    known.
+    """
     file_node: int = 0
     """The file node of the source at that time; PostgreSQL changes it when the table is rewritten or truncated."""
     ignored: list[str] = field(default_factory=list)
@@ -59,7 +62,7 @@ class Position:
 
     @staticmethod
     def from_json(found: Any) -> Position:
-        """Return the position that ``to_json`` wrote; raises PipelineError for anything else."""
+        """Return the position that ``to_json`` wrote; raises PipelineError for any other value."""
         try:
             names = [one.name for one in fields(Position)]
             if not set(names[: -len(_LATER)]) <= set(found) <= set(names):

@@ -36,7 +36,7 @@ _ADVICE = {
     "55P03": "another load reads this slot, and did not end within the wait: repeat the load when it has ended",
     "55006": "another load or program reads this slot: repeat the load when it has ended",
 }
-"""What to do about errors of PostgreSQL, by SQLSTATE."""
+"""Advice for errors of PostgreSQL, by SQLSTATE."""
 _EXISTS = "42710"
 _IDLE_SESSIONS = 140000
 """The first version of PostgreSQL in which idle sessions can time out."""
@@ -74,7 +74,7 @@ class TookTooLong(PipelineError):
 
 @dataclass(frozen=True)
 class ServerFacts:
-    """What identifies a server and its history, and its newest position."""
+    """The facts that identify a server and its history, and the newest position of the server."""
 
     version: int
     in_recovery: bool
@@ -238,7 +238,7 @@ class Server:
         try:
             yield True
         finally:
-            with contextlib.suppress(PipelineError):  # the lock ends with the connection too
+            with contextlib.suppress(PipelineError):  # the lock also ends with the connection
                 self.rows(f"SELECT pg_advisory_unlock({_LOCK})", [slot])
 
     def _is_reserved(self, slot: str, seconds: float) -> bool:
@@ -264,7 +264,7 @@ class Server:
         """Yield the messages of pgoutput that a slot has not confirmed, whole transactions in the order of commits.
 
         The messages end with the transaction that is committed at the LSN ``until`` or with which at least ``count``
-        messages are yielded (None: any number). They are not confirmed: the next call yields them again.
+        messages are yielded (None: any number). These changes are not confirmed: the next call yields them again.
         """
         from psycopg import sql
 
@@ -291,11 +291,12 @@ def connected(database: Database) -> Iterator[Server]:
 
 @contextlib.contextmanager
 def exported_snapshot(database: Database, name: str) -> Iterator[tuple[str, int]]:
-    """Yield a snapshot of the database and its LSN: it has exactly the transactions that were committed before.
+    """Yield a snapshot of the database and its LSN: the snapshot has exactly the transactions that were committed
+    before this LSN.
 
-    The snapshot is valid as long as the context is open. It comes from a temporary slot, whose name begins with
-    ``name``: only the creation of a slot relates a snapshot to an LSN. The call ends when the transactions that run now
-    have ended.
+    The snapshot is valid as long as the context is open. The snapshot comes from a temporary slot, whose name begins
+    with ``name``: only the creation of a slot relates a snapshot to an LSN. The call ends when the transactions that
+    run now have ended.
     """
     with _connection(database, options=_OPTIONS, replication="database") as connection:
         slot = f"{name[:54]}_{secrets.token_hex(4)}"
@@ -333,7 +334,7 @@ def _connection(database: Database, **more: Any) -> Iterator[psycopg.Connection[
 
 @contextlib.contextmanager
 def guarded(database: Database) -> Iterator[None]:
-    """Replace errors of psycopg by a PipelineError without the URL and the password, with what to do."""
+    """Replace errors of psycopg by a PipelineError, which has no URL and no password and says what to do."""
     import psycopg
 
     try:
@@ -343,6 +344,6 @@ def guarded(database: Database) -> Iterator[None]:
         reason = error.diag.message_primary or str(error)
         hint, advice = error.diag.message_hint, _ADVICE.get(error.sqlstate or "", "")
         kind = TookTooLong if error.sqlstate == _CANCELED else PipelineError
-    # raised here, and not in the except block, so that the error of the driver is not attached to this one
+    # Raised here, and not in the except block, so that the error of the driver is not attached to the new error.
     text = "; ".join(one for one in (reason, advice or hint) if one)
     raise kind(f"{database.name}: {scrubbed(' '.join(text.split()), database.secrets)[:500]}")

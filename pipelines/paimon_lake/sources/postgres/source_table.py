@@ -64,14 +64,16 @@ class SourceColumn:
 
 @dataclass(frozen=True)
 class SourceTable:
-    """A table of PostgreSQL, as it is now."""
+    """The current state of a table of PostgreSQL."""
 
     oid: int
     file_node: int
     """The file node; it changes when the table is truncated or rewritten."""
     columns: Mapping[str, SourceColumn]
     identity: str
-    """What the log has of the old row: ``d`` the primary key, ``i`` the key of an index, ``f`` all, ``n`` nothing."""
+    """The values of the old row that the log contains: ``d`` the primary key, ``i`` the key of an index, ``f`` all,
+    ``n`` nothing.
+    """
     identity_key: frozenset[str]
     """The columns of the primary key or of the index that the replica identity names."""
     keys: frozenset[frozenset[str]]
@@ -90,7 +92,7 @@ class SourceTable:
 
 @dataclass(frozen=True)
 class Publication:
-    """A publication, and what it says about one table."""
+    """A publication, and its settings for one table."""
 
     version: str
     """A text that differs after every change of the publication that concerns the table."""
@@ -103,7 +105,7 @@ class Publication:
 
 
 def read_table(server: Server, name: Sequence[str]) -> SourceTable:
-    """Return a table, given by schema and name; raises PipelineError for what cannot be followed."""
+    """Return a table, given by schema and name; raises PipelineError for a table that cannot be followed."""
     found = server.rows(_TABLE, name)
     if not found:
         raise PipelineError(f"{server.database.name}: there is no such table: correct source.table")
@@ -144,7 +146,7 @@ def has_values(server: Server, name: Sequence[str], column: str) -> bool:
 
 
 def read_publication(server: Server, publication: str, name: Sequence[str], oid: int) -> Publication | None:
-    """Return a publication with what it says about a table; None when the server has none of this name."""
+    """Return a publication with its settings for a table; None when the server has no publication with this name."""
     found = server.rows(_PUBLICATION, [*name, oid, publication])
     if not found:
         return None

@@ -1,4 +1,5 @@
-"""Table positions: up to where the changes of several tables of PostgreSQL are loaded into one table.
+"""Table positions: for each of several tables of PostgreSQL, the point in the log up to which its changes are loaded
+into one table.
 
 The tables share a server, a slot and a publication. Each table has an LSN of its own, because a table that was
 added later was copied at a later state of the source.
@@ -68,7 +69,7 @@ class TablePositions:
         return next(iter(self.tables.values()))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the positions for the ledger; values that all tables share occur once."""
+        """Return the positions for the ledger; a value that is the same for all tables occurs once."""
         tables = {}
         for name, position in self.tables.items():
             found = position.to_json()
@@ -78,7 +79,7 @@ class TablePositions:
 
     @staticmethod
     def from_json(found: Any) -> TablePositions:
-        """Return the positions that ``to_json`` wrote; raises PipelineError for anything else."""
+        """Return the positions that ``to_json`` wrote; raises PipelineError for any other value."""
         if not isinstance(found, Mapping) or not isinstance(found.get("tables"), Mapping) or not found["tables"]:
             raise PipelineError(
                 f"the ledger has the position {found!r:.80}, which is not one of several tables: load with reload"

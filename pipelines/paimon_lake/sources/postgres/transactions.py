@@ -1,6 +1,6 @@
 """Transactions: read whole transactions of the log once, for all tables that share a slot.
 
-Memory: the messages of the tables, up to ``size_bytes`` and the rest of one transaction.
+Memory: the messages of the tables, up to ``size_bytes`` and the remaining messages of one transaction.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ MISTAKES = [
     ("customer_load: BIGINT", "customer_load: INT", ":21: parts.customers.order_by: " + BIGINT),
     ("    order_by: customer_load\n", "", ":14: parts.customers.order_by: " + BIGINT),
     ("[customer, city]", "[customer, city, customer_load]", ":21: parts.customers.order_by: 'customer_load' is filled by loads: remove it from columns and from source.rename"),
-    ("    order_by: customer_load\n", "    order_by: customer_load\n    kinds: {column: op}\n", ":22: parts.customers.kinds: has no place beside key_from: the changes of both tables say what is deleted"),
+    ("    order_by: customer_load\n", "    order_by: customer_load\n    kinds: {column: op}\n", ":22: parts.customers.kinds: is not allowed beside key_from: the changes of both tables say what is deleted"),
     ("    order_by: customer_load\n", "    order_by: customer_load\n    deletes: row\n", ":22: parts.customers.deletes: must be columns: a row of the source that is deleted does not end the rows it belongs to"),
     ("{name: customer}", "{name: customers}", ":18: parts.customers.source.rename.name: 'customers' is not in the columns of this part"),
     ("{name: customer}", "{name: customer, city: customer}", ":18: parts.customers.source.rename: gives one column two values"),

@@ -78,7 +78,7 @@ def test_several_tables_have_a_column_with_their_names_in_the_key(dry_lake):
         (
             "column: shard}",
             "column: shard, lookup: [{table: shop.p, on: {id: id}, columns: {t: t}}]}",
-            r"source\.lookup.*has no place beside source_column: look up in a table with a source of type sql",
+            r"source\.lookup.*is not allowed beside source_column: look up in a table with a source of type sql",
         ),
     ],
 )

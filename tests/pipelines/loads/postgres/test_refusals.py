@@ -284,7 +284,8 @@ def test_a_declaration_that_changed(followed):
     followed.lake.table("shop.o").alter("DROP COLUMN n")
     refused(
         followed,
-        f"source.slot is 'mine', and changes came from 'paimon_shop_o_.*': run `paimon-lake release`.*{RELOAD}",
+        f"source.slot is 'mine', but the earlier changes were read from 'paimon_shop_o_.*': "
+        f"run `paimon-lake release`.*{RELOAD}",
     )
 
 
@@ -402,7 +403,8 @@ def test_a_slot_that_loads_made_is_released_after_another_one_was_declared(follo
     ((made,),) = followed.rows("SELECT slot_name FROM pg_replication_slots")
     followed.run("SELECT pg_create_logical_replication_slot('mine', 'pgoutput')")
     followed.declare(more=", slot: mine")
-    refused(followed, f"source.slot is 'mine', and changes came from '{made}': run `paimon-lake release`")
+    reason = f"source.slot is 'mine', but the earlier changes were read from '{made}': run `paimon-lake release`"
+    refused(followed, reason)
     assert f"dropped the slot {made}" in release(followed.lake.settings, "shop.o")
     assert followed.rows("SELECT slot_name FROM pg_replication_slots") == [("mine",)]
     followed.load(reload=True)

@@ -262,7 +262,7 @@ def test_a_version_of_the_group_has_a_later_table_at_the_position_of_all(shared)
 
 def test_errors_name_the_keys_of_base_yaml(shared):
     share(shared, ", slot: other")
-    with pytest.raises(PipelineError, match=r"postgres\.shop\.slot is 'other', and changes came from"):
+    with pytest.raises(PipelineError, match=r"postgres\.shop\.slot is 'other', but the earlier changes were read from"):
         shared.load()
     lag = lags(shared.lake.settings, ["shop.o"])["shop.o"]
     assert not isinstance(lag, Exception)

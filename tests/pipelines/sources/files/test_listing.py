@@ -108,7 +108,7 @@ def test_a_week_begins_on_sunday(tree):
     with pytest.raises(PipelineError, match="is not the first day of a week"):
         partition_files(f"{root}/{{week}}.csv", ["2024-01-29"], {})
     tree("2024-01-29.csv")
-    with pytest.raises(PipelineError, match="2024-01-29 is not the first day of a week, which is 2024-01-28"):
+    with pytest.raises(PipelineError, match="2024-01-29 is not the first day of a week; the first day is 2024-01-28"):
         list_files(f"{root}/{{week}}.csv", {})
 
 
@@ -117,15 +117,15 @@ def test_a_week_begins_on_sunday(tree):
     [
         ("/a/{date", "a brace is not closed at '{date'"),
         ("/a/date}", "a brace is not opened at '}'"),
-        ("/a/{day:%Y}", "{day:%Y} is not a place"),
-        ("/a/{}", "{} is not a place"),
+        ("/a/{day:%Y}", "{day:%Y} is not a placeholder"),
+        ("/a/{}", "{} is not a placeholder"),
         ("/a/{date:%Y-%q-%d}", "'%q' in {date:%Y-%q-%d} is not supported"),
         ("/a/{date:%m-%d}", "do not give the year"),
         ("/a/{month:%Y}", "do not give the month"),
         ("/a/{hour:%Y-%m-%d}", "do not give the hour"),
         ("/a/{date:%Y-%m-%d-%H}", "%H belongs to {hour}"),
         ("/a/{date:%Y%j}/{date:%m-%d}", "in two ways"),
-        ("/a/{date}/{region}", "the places date, region cannot be combined"),
+        ("/a/{date}/{region}", "the placeholders date, region cannot be combined"),
         ("/a/x**/b", "'**' must be a whole component"),
         ("/a/*/../b.csv", "must not contain '..' after a wildcard"),
         ("/a/{date}/../b.csv", "must not contain '..' after a wildcard or a place"),
@@ -145,7 +145,7 @@ def test_wrong_patterns(pattern, text):
 @pytest.mark.parametrize(
     ("pattern", "key", "text"),
     [
-        ("/a/b.csv", "x", "has no place for the partition 'x'"),
+        ("/a/b.csv", "x", "has no placeholder for the partition 'x'"),
         ("/a/{date}", "2024-02-30", "must have the form %Y-%m-%d"),
         ("/a/{region}", "../x", "cannot be part of a file name"),
         ("/a/{region}/b.csv", "..", "cannot be part of a file name"),

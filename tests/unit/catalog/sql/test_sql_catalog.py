@@ -204,7 +204,7 @@ def test_an_interrupted_drop_leaves_files_that_are_not_read(catalog, outcome):
     with pytest.raises((Died, paimon.StorageError)):
         with_storage(catalog, storage).drop_table("db.t")
     assert catalog.list_tables("db") == []
-    with pytest.raises(paimon.AlreadyExists, match=r"call drop_table\(.*\), which deletes the rest"):
+    with pytest.raises(paimon.AlreadyExists, match=r"call drop_table\(.*\), which deletes the remaining files"):
         catalog.create_table("db.t", SCHEMA, options=OPTIONS)
     with pytest.raises(paimon.TableNotFound):
         catalog.register_table("db.t")

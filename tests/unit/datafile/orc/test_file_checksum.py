@@ -108,9 +108,9 @@ def test_a_file_of_ours_is_verified_before_it_is_opened(monkeypatch, held):
     data = bytearray(STORAGE.read(bucket.path(file)))
     data[100] ^= 1
     STORAGE.overwrite(bucket.path(file), bytes(data))
-    with pytest.raises(CorruptTable, match=r"data-.*\.orc does not decode: it does not match the checksum in it"):
+    with pytest.raises(CorruptTable, match=r"data-.*\.orc does not decode: it does not match the recorded checksum"):
         bucket.read(file)
-    with pytest.raises(CorruptTable, match="it does not match the checksum in it"):
+    with pytest.raises(CorruptTable, match="it does not match the recorded checksum"):
         bucket.read(file, [])
     (log,) = bucket.write(ROWS, changelog=True)
     assert verified(STORAGE.open_input(bucket.path(log)))[1]

@@ -1,8 +1,8 @@
 """Changes: convert the changes in events to rows with a row kind.
 
 An update that changes the key becomes two rows, a -D with the old key and a +I after it; the -D has the new values of
-the other columns. A delete may lack the values of columns that are not in the key, as PostgreSQL sends it; where such a
-column is NOT NULL, the -D has a zero, an empty text or the like, which no reader sees.
+the other columns. A delete may lack the values of columns that are not in the key, because PostgreSQL does not send
+them. If such a column is NOT NULL, the row -D gets a zero, an empty text or a similar value, which no reader sees.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ChangeBuilder:
     """Converts changes to rows of one table; ``schema`` has the columns of the rows in the files."""
 
     def __init__(self, schema: pa.Schema, required: Collection[str], key: Sequence[str], order: Sequence[str]) -> None:
-        """``key`` and ``order``: the columns that every row must have, also the row of a delete."""
+        """``key`` and ``order``: the columns that every row must have, even the row of a delete."""
         self.schema, self.required, self.key = schema, required, key
         self._kinds = [exact_type(field) for field in schema]
         self._filled = [name in required and name not in {*key, *order} for name in schema.names]

@@ -1,4 +1,4 @@
-"""Connect types: what the schema of an envelope of Kafka Connect says about the columns of a Debezium event."""
+"""Connect types: reads the types of the columns of a Debezium event from the schema in a Kafka Connect envelope."""
 
 from __future__ import annotations
 

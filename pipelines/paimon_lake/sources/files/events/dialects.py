@@ -1,4 +1,4 @@
-"""Dialects: where an event says what happened, to which table and to which rows.
+"""Dialects: for each format, the members of an event that state the operation, the table and the rows.
 
 - Debezium: ``{"before": row, "after": row, "op": "c", "source": {"db", "schema", "table"}}``
 - Canal: ``{"data": [rows], "old": [changed columns], "type": "INSERT", "isDdl", "database", "table"}``, values as texts
@@ -27,7 +27,7 @@ class Dialect:
     """One format of events."""
 
     op: str
-    """The member that says what happened."""
+    """The member that states the operation."""
     kinds: Mapping[str, str]
     """The values of ``op`` for events that change rows, each with the kind of the changed rows."""
     skipped: Mapping[str, str]
@@ -35,7 +35,7 @@ class Dialect:
     truncates: frozenset[str]
     """The values of ``op`` for events that empty the table."""
     head: Mapping[str, pa.DataType]
-    """The members of an event that are read beside the rows."""
+    """The members of an event that are read in addition to the rows."""
     row: str
     """The member with the row after an insert or update."""
     old: str

@@ -1,7 +1,7 @@
 """Envelopes: find the events in ``{"schema": ..., "payload": event}``, as Kafka Connect writes it.
 
-The schema is the same in most lines. So it is parsed once, and all lines that begin with the same bytes are found
-together. Lines that are written in another way, for example with spaces, are parsed one by one.
+The schema is the same in most lines. So the beginning of an envelope is parsed once, and all lines that begin with the
+same bytes are found together. Lines that are written in another way, for example with spaces, are parsed one by one.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _BEGIN, _MIDDLE = b'{"schema":', b',"payload":'
 
 @dataclass(frozen=True)
 class Unwrapped:
-    """The events of a block."""
+    """The events that were found in a block of records."""
 
     events: Records
     """The text of each event: of the payload where the envelope was found, of the whole record otherwise."""
     schemas: list[str]
-    """The JSON texts of the schemas; the first is ``BARE``."""
+    """The JSON texts of the schemas; the first is ``BARE``, for events without an envelope."""
     of_event: np.ndarray
     """The position of each event's schema."""
     wrapped: np.ndarray

@@ -11,7 +11,7 @@ from paimon_lake.sources.files.text.text_values import Converted
 TICKS = {"ms": 10**3, "us": 10**6, "ns": 10**9}
 """How many of each unit make one second."""
 _DAYS = (-719_162, 2_932_897)
-"""The first day that is valid and the day after the last one: the years 1 to 9999, as for texts."""
+"""The first valid day, and the day after the last valid day: the valid years are 1 to 9999, as for texts."""
 _SECONDS = {"": (-62_135_596_800, 253_402_300_800), "ns": (-(2**63) // 10**9 + 1, 2**63 // 10**9)}
 
 

@@ -25,7 +25,9 @@ from paimon_lake.sources.files.text.json_values import Object, Unfit, value_of, 
 from paimon_lake.sources.files.text.text_values import TextRules, bad_value, convert_text
 
 Values = Mapping[str, pa.Array]
-"""The values of a column by form, all of one length: a value is not null in at most one of them."""
+"""For each form, the values of a column in this form; all arrays have one length, and a row has a value in at most one
+of them.
+"""
 _INTEGERS = frozenset({TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT})
 _FLOATS = frozenset({TypeRoot.FLOAT, TypeRoot.DOUBLE})
 _TIMES = TIMESTAMP_ROOTS | {TypeRoot.DATE, TypeRoot.TIME}
@@ -41,7 +43,7 @@ class EventColumn:
     """Maps each form to the Arrow type in which its values are read; the most likely form is the first."""
     connect: ConnectType
     unit: str
-    """What a number for a date or time counts; "" when numbers are not valid."""
+    """The unit that a number for a date or time counts; "" when numbers are not valid."""
     rules: TextRules
     needs_unit: bool = False
     """Whether a number would be valid with the option ``timestamp_unit``."""

@@ -212,7 +212,7 @@ class EventReader:
         return stated
 
     def _heads(self, table: pa.Table, positions: Sequence[int]) -> Heads:
-        """Return what events do, and count the events that are skipped."""
+        """Return the operations of events, and count the events that are skipped."""
         heads = heads_of(table, self.dialect, self.form)
         if heads.truncates.any():
             line = self.line(int(positions[int(np.argmax(heads.truncates))]))

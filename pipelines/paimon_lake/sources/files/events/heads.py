@@ -1,4 +1,4 @@
-"""Heads: what events do, and to which table, read as columns."""
+"""Heads: reads the operations and the tables of events as columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from paimon_lake.sources.files.text.json_values import Object, Unfit, value_of, 
 
 @dataclass(frozen=True)
 class Heads:
-    """What the events of a part do; all arrays have one value for each event."""
+    """The operations of the events of a part; all arrays have one value for each event."""
 
     kinds: pa.Array
     """The kind of the rows that an event changes; null for an event that changes no row."""
@@ -57,7 +57,7 @@ _WORDS = {pa.string().id: "a text", pa.bool_().id: "a boolean", pa.struct([]).id
 
 
 def heads_of(table: pa.Table, dialect: Dialect, form: FileFormat) -> Heads:
-    """Return what events do; the columns of ``table`` are the members ``Dialect.head`` of the events."""
+    """Return the operations of events; the columns of ``table`` are the members ``Dialect.head`` of the events."""
     ops = table[dialect.op].combine_chunks()
     databases, schemas, names = _places(table)
     full = pc.if_else(

@@ -44,7 +44,7 @@ class Images:
     rows: list[Values]
     """The columns of the rows that are inserted, updated or deleted."""
     old: list[Values]
-    """The key columns of the rows before an update; null where they are not known or the same."""
+    """The key columns of the rows before an update; a value is null if it is not known or has not changed."""
     count: int
     """The number of changes, rejected changes included."""
 
@@ -60,9 +60,11 @@ class ImageReader:
     key: Sequence[str]
     ignore_extra: bool
     heads: Callable[[pa.Table, Sequence[int]], Heads]
-    """Returns what the events of some records do; raises PipelineError when the events cannot be loaded."""
+    """Returns the changes that the events of some records make; raises PipelineError when the events cannot be
+    loaded.
+    """
     source: str = ""
-    """The column that gets the name of the table of an event; "" when there is none."""
+    """The column that gets the name of the table of an event; "" when there is no such column."""
     new_columns: NewColumns | None = None
     """Notes the members that the table does not have; None: such members are refused or ignored."""
     stated: Mapping[str, str] = field(default_factory=dict)
@@ -71,7 +73,7 @@ class ImageReader:
     """The form in which each column was written last."""
 
     def by_arrow(self, records: Records, positions: np.ndarray, bad: Bad) -> Images | None:
-        """Read events by Arrow; return None when Arrow refuses one of them."""
+        """Read events by Arrow; return None when Arrow refuses an event."""
         if not self.forms:
             self._sample(records, positions)
         row = pa.struct([(name, self._form(one)[1]) for name, one in self.columns.items()])

@@ -113,7 +113,8 @@ class TextFile:
         at = self._skip(stream, at - is_inside)
         data = b""
         while True:
-            # The part that is read grows with a long line, so that the search for its end is not repeated often.
+            # The part that is read grows for a long line, so that the search for the end of the line is not repeated
+            # often.
             longer = min(len(data), _LONGER_BYTES)
             wanted = max(longer, self.block_bytes if end is None or at + len(data) < end else _AFTER_BYTES)
             if end is not None and at + len(data) < end:

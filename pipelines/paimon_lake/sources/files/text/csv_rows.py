@@ -2,7 +2,7 @@
 
 Arrow splits a block into columns of texts, which ``text_values`` converts. Rows with a wrong number of columns, lines
 that are not UTF-8 and lines with an unclosed quote are rejected; the other rows of the block are read. Empty lines are
-skipped. An unquoted ``null_value`` is null; a quoted ``null_value`` is null too, except in text columns.
+skipped. An unquoted ``null_value`` is null; a quoted ``null_value`` is null as well, except in text columns.
 """
 
 from __future__ import annotations
@@ -207,8 +207,8 @@ class _Parser:
         special = [c.encode() for c in (file_format.quote, file_format.escape) if c]
         plain, guarded = data, any(character in data for character in special)
         if guarded:
-            # Append a row of known cells: when a quote is not closed, this row becomes part of a cell, and so is
-            # missing.
+            # Append a row of known cells: when a quote is not closed, this row becomes part of a cell and is missing in
+            # the result.
             end = b"" if data.endswith(b"\n") else b"\n"
             data = data + end + b"0" + file_format.delimiter.encode() * (self.width - 1) + b"\n"
         wrong: list[Reject] = []

@@ -1,8 +1,9 @@
-"""JSON members: which members of the columns of a table the objects of a split have, also with the value null.
+"""JSON members: finds the members of the columns of a table that occur in the objects of a split; a member with the
+value null occurs too.
 
 A file must have each column, and each member of a nested object, in at least one object, as a CSV file must have it in
-its header. A task sees only a part of the file, so it reports the members that it has seen; ``lacking`` then finds the
-missing members from all reports.
+its header. A task reads only a part of the file, so it reports the members that it has found; ``lacking`` then finds
+the missing members from all reports.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from paimon_core.types import DataType, TypeRoot
 
 Path = tuple[str, ...]
 OBJECT = "\0"
-"""A path with this last part means that an object occurs at this place, also an object without members."""
+"""A path with this last part means that an object occurs at this place; the object may have no members."""
 
 
 def member_paths(kinds: Mapping[str, DataType]) -> list[Path]:
-    """Return the paths of the columns and of the members of their ROWs; array elements and map values add no part."""
+    """Return the paths of the columns and of the members of ROWs in them; array elements and map values add no part to
+    a path.
+    """
     found: list[Path] = []
 
     def walk(kind: DataType, path: Path) -> None:
@@ -43,7 +46,7 @@ def lacking(kinds: Mapping[str, DataType], seen: Collection[Path]) -> list[Path]
 
 
 class Members:
-    """The members that objects of a split have, as far as noted; only columns in ``wanted`` are observed."""
+    """The members that were found in the objects of a split; only columns in ``wanted`` are observed."""
 
     def __init__(self, kinds: Mapping[str, DataType], wanted: Collection[str]) -> None:
         self.kinds = {name: kind for name, kind in kinds.items() if name in wanted}

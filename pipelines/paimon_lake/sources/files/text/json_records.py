@@ -58,7 +58,7 @@ def inexact(records: Records) -> np.ndarray:
 
 
 def as_lines(records: Records) -> pa.Array:
-    """Return each record as a binary value that begins with the record, and ends where the next one begins."""
+    """Return each record as a binary value that begins with the record, and ends where the next record begins."""
     if not len(records):
         return pa.array([], pa.large_binary())
     offsets = pa.py_buffer(np.append(records.starts, records.ends[-1]).astype(np.int64))
@@ -84,7 +84,7 @@ def bytes_of(records: Records, positions: np.ndarray) -> bytes:
 
 
 def read_by_arrow(data: bytes, parse: pa_json.ParseOptions) -> pa.Table:
-    """Read lines of JSON objects; raises ArrowInvalid when Arrow refuses one of them."""
+    """Read lines of JSON objects; raises ArrowInvalid when Arrow refuses a line."""
     read = pa_json.ReadOptions(use_threads=False, block_size=len(data) + 1)
     return pa_json.read_json(pa.BufferReader(data), read_options=read, parse_options=parse)
 

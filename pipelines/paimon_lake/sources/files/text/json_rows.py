@@ -1,9 +1,9 @@
 """JSON rows: read lines that are JSON objects as rows of a table.
 
-Arrow reads a whole block. When that fails, the lines that Arrow refuses are searched and rejected. A line is rejected
-only if Arrow refuses it also when it is read alone, so the result does not depend on the other lines of the block.
-Members are matched with the columns by their exact names, also in nested objects; a member that is missing is null.
-``json_members`` finds members that no object of the file has.
+Arrow reads a whole block. When Arrow refuses a block, the lines that Arrow refuses are searched and rejected. A line is
+rejected only if Arrow also refuses it when the line is read alone, so the result does not depend on the other lines of
+the block. Members are matched with the columns by their exact names, in nested objects as well; a member that is
+missing is null. ``json_members`` finds members that no object of the file has.
 """
 
 from __future__ import annotations
@@ -120,7 +120,9 @@ class JsonReader:
         return bad_value(json.dumps(value, default=str) if kind.children else value, kind, self.rules)
 
     def _by_arrow(self, records: Records, positions: np.ndarray, bad: dict[int, Unfit]) -> list[_Read]:
-        """Read records with Arrow; when Arrow refuses them, halve them repeatedly; add refused records to ``bad``."""
+        """Read records with Arrow. When Arrow refuses a group of records, halve the group repeatedly, and add the
+        refused records to ``bad``.
+        """
         if not len(positions):
             return []
         columns = self._arrow_columns(records, positions)

@@ -34,7 +34,7 @@ def read_type(kind: DataType) -> pa.DataType:
 
 
 def has_root(kind: DataType, root: TypeRoot) -> bool:
-    """Whether a type, or a nested member of it, is of this root."""
+    """Whether a type, or a nested member of the type, has this root."""
     return kind.root is root or any(has_root(child.type, root) for child in kind.children)
 
 

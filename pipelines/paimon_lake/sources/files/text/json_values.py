@@ -42,7 +42,9 @@ class Object(list[tuple[str, Any]]):
     """The members of a JSON object, with repeated names."""
 
     def member(self, name: str) -> Any:
-        """Return the value of a member, None when the object does not have it; raises Unfit when it occurs twice."""
+        """Return the value of a member, or None when the object does not have the member; raises Unfit when the member
+        occurs twice.
+        """
         found = [value for other, value in self if other == name]
         if len(found) > 1:
             raise Unfit(name, f"the member {shown(name)} occurs twice")

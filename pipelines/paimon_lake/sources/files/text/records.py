@@ -1,8 +1,8 @@
 """Records: where the records of a block of text begin and end, and which of them can be read.
 
 A record is a line, or in CSV with ``multiline`` a row whose quoted cells may contain line ends. Quotes have the same
-meaning as in Arrow's CSV reader: a cell is quoted when it begins with a quote; two quotes inside of it stand for one;
-text after the closing quote belongs to the cell.
+meaning as in Arrow's CSV reader: a cell is quoted when it begins with a quote; two quotes inside of a quoted cell are
+one quote; text after the closing quote belongs to the cell.
 """
 
 from __future__ import annotations

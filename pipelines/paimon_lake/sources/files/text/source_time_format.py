@@ -6,7 +6,7 @@
 hour, ``%I`` with ``%p`` hour of 12, ``%M`` minute, ``%S`` second, ``%f`` 1 to 9 digits of a second, ``%z`` ``Z`` or
 an offset such as ``+02:00``, ``%F`` for ``%Y-%m-%d``, ``%T`` for ``%H:%M:%S``, ``%%`` for a percent sign.
 
-A number may have one digit where two are usual, unless another code is directly beside it (``%Y%m%d``).
+A number may have one digit instead of the usual two, unless another code is directly beside it (``%Y%m%d``).
 """
 
 from __future__ import annotations

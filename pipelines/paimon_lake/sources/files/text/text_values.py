@@ -17,7 +17,7 @@ CHAR, VARCHAR        any text of at most the stated number of characters
 ===================  ===================================================================================================
 
 Spaces and tabs around a text are ignored, except in texts for CHAR, VARCHAR and STRING. A timestamp without an offset
-is read as UTC; a timestamp with an offset is converted to UTC, also for a TIMESTAMP without time zone.
+is read as UTC. A timestamp with an offset is converted to UTC, even for a TIMESTAMP without time zone.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
 _DOUBLE = rf"^(?:{_NUMBER}(?:[eE][+-]?[0-9]+)?|[+-]?(?i:nan|inf|infinity))$"
 _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _SECONDS = {"": (-62_135_596_800, 253_402_300_800), "ns": (-(2**63) // 10**9 + 1, 2**63 // 10**9)}
-"""The range of valid seconds by unit; the end is exclusive. For "ns": what 64 bits of nanoseconds can hold; for "": the
-years 1 to 9999."""
+"""The range of valid seconds by unit; the end is exclusive. For "ns": the times that 64 bits of nanoseconds can hold;
+for "": the years 1 to 9999.
+"""
 _SMALLEST_DAY = -719_162
 """The day 0001-01-01."""
 
@@ -96,7 +97,9 @@ Convert = Callable[[pa.Array], pa.Array]
 
 
 def _converter(kind: DataType, rules: TextRules) -> tuple[Callable[[pa.Array], pa.Array | None] | None, Convert]:
-    """Return a fast conversion, which may fail (None for some types), and a slow one with null for bad texts."""
+    """Return two conversions: a fast one, which may fail (None for some types), and a slow one, which returns null for
+    bad texts.
+    """
     arrow = kind.to_arrow()
     match kind.root:
         case TypeRoot.TINYINT | TypeRoot.SMALLINT | TypeRoot.INT | TypeRoot.BIGINT:
@@ -159,7 +162,9 @@ def _matching(values: pa.Array, pattern: str, checked: pa.Array | None = None, a
 
 
 def _has(texts: pa.Array, letters: str) -> bool:
-    """Whether the texts may contain a letter in upper or lower case; when it is False, they do not contain it."""
+    """Whether the texts may contain a letter in upper or lower case; when False, the texts do not contain the
+    letter.
+    """
     data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
     return bool(((data | 0x20) == ord(letters.lower()[0])).any())
 
