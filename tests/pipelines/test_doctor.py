@@ -51,9 +51,7 @@ def test_a_mend_that_fails_is_told(dry_lake: SmallLake, table: Table, monkeypatc
         raise paimon.CommitConflict("others commit")
 
     monkeypatch.setattr(mends, "MENDS", mends.MENDS | {"many-sorted-runs": failing})
-    with pytest.raises(
-        PipelineError, match=r"^log\.events: 1 of 1 mends failed: many-sorted-runs: commit-conf"
-    ):
+    with pytest.raises(PipelineError, match=r"^log\.events: 1 of 1 mends failed: many-sorted-runs: commit-conf"):
         doctor(dry_lake.settings, NAME, fix=True)
 
 
