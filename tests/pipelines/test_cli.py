@@ -131,7 +131,7 @@ def test_loads_audits_and_shows(
     assert "shop.revenue cannot be opened: corrupt-table:" in capsys.readouterr().out
     assert main(["audit", *here]) == 1
     audits = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
-    assert audits == [["ok", "shop.orders"]] * 4 + [["WRONG", "shop.revenue"]] * 5
+    assert audits == [["ok", "shop.orders"]] * 5 + [["WRONG", "shop.revenue"]] * 6
 
 
 @pytest.mark.parametrize("command", ["check", "apply", "show", "audit"])
