@@ -30,7 +30,7 @@ def doctor(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     found: list[Health] = []
     failures: list[dict[str, str]] = []
     mends: list[dict[str, Any]] = []
-    for name in _names(catalog, args.target):
+    for name in table_names(catalog, args.target):
         try:
             table = catalog.table(name)
             table = table.branch(args.branch) if args.branch else table
@@ -64,7 +64,7 @@ def top(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     header = ("table", "score", "bytes", "files", "rows_in_files", "bytes_a_day", "read_cost", "space", "findings")
     rows: list[tuple[object, ...]] = []
     failures = 0
-    for name in _names(catalog, args.database):
+    for name in table_names(catalog, args.database):
         try:
             health = catalog.table(name).health()
         except PaimonError as error:
@@ -92,7 +92,7 @@ def top(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     return FAILED if failures else 0
 
 
-def _names(catalog: Catalog, target: str | None) -> Iterator[str]:
+def table_names(catalog: Catalog, target: str | None) -> Iterator[str]:
     """Yield the names of the table, of the tables of the database, or of all tables."""
     if target is not None and "." in target:
         yield target

@@ -18,6 +18,7 @@ from paimon_core.argument_checks import epoch_millis, whole
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.health.check import check_health
 from paimon_core.health.finding import Health
+from paimon_core.health.page.page import table_page
 from paimon_core.health.thresholds import Thresholds
 from paimon_core.metadata import time_travel
 from paimon_core.metadata.context import TableContext
@@ -321,6 +322,10 @@ class TableView:
         now. Raises SnapshotNotFound when the version expires during the call, CorruptTable.
         """
         return check_health(self.context, self.latest_snapshot(), thresholds)
+
+    def report(self) -> str:
+        """Return what ``health`` finds as one HTML page with pictures; raises the same errors."""
+        return table_page(self.context, self.latest_snapshot())
 
     def leases(self) -> list[LeaseTag]:
         """Return the leases of the table, also leases of other processes and engines."""
