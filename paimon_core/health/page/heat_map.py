@@ -15,7 +15,7 @@ MOST_PARTITIONS, MOST_BUCKETS = 60, 64
 NO_PARTITIONS = "not partitioned"
 STEPS = 5
 """The number of colours."""
-CELL, TOP, LABEL = 22.0, 34.0, 28
+CELL, TOP, LABEL = 22.0, 34.0, 36
 Numbers = npt.NDArray[np.int64]
 
 

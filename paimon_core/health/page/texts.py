@@ -49,8 +49,8 @@ def moment(millis: int | None) -> str:
 
 
 def short(text: str, most: int) -> str:
-    """Return text of at most ``most`` characters; the middle of longer text is left out."""
+    """Return text of at most ``most`` characters; of longer text a part near the end is left out."""
     if len(text) <= most:
         return text
-    end = (most - 3) // 2
+    end = (most - 3) // 3
     return f"{text[: most - 3 - end]}...{text[-end:]}"

@@ -94,8 +94,17 @@ def test_ranks_of_keys_are_in_the_order_of_the_keys(catalog):
     table = keyed(catalog, bucket="1")
     for first, last in ((-5, 40), (100, 120), (30, 110), (200, 200)):
         table.write(rows(range(first, last + 1)))
-    drawn = Page(table.report()).table("level", "file")
+    page = Page(table.report())
+    drawn = page.table("level", "file")
     assert [row[4:] for row in drawn] == [[7, 7], [2, 5], [4, 6], [1, 3]], "the newest file is first"
+    places = [
+        [float(r.get(name)) for name in ("x", "width", "y")] for r in next(iter(page.pictures().values())).iter("rect")
+    ]
+    unit = (lsm_tree.WIDTH - 8 - lsm_tree.LEFT) / 7
+    for (low, high), (x, width, _) in zip((row[4:] for row in drawn), places, strict=True):
+        assert x == pytest.approx(lsm_tree.LEFT + (low - 1) * unit, abs=0.01)
+        assert width == pytest.approx((high - low + 1) * unit - 1, abs=0.01), "a file of one key has a width too"
+    assert [y for *_, y in places] == sorted({y for *_, y in places}), "files of level 0 have rows of their own"
 
 
 def test_more_files_than_are_drawn_are_told(catalog, monkeypatch):
@@ -137,12 +146,29 @@ def test_the_heat_map_has_the_bytes_of_each_bucket(shown, monkeypatch):
     for partition, bucket, size, _, _ in cells:
         (found,) = (css for text, css in colours.items() if text.startswith(f"bucket {bucket} of {partition}:"))
         assert found == f"heat{max(1, -(-size * 5 // most))}"
+    labels = {mark.get("y"): mark[0].text for mark in picture.iter("text") if len(mark)}
+    assert len(labels) == 3
+    for cell in (r for r in picture.iter("rect") if len(r)):
+        beside = min(labels, key=lambda y: abs(float(y) - float(cell.get("y")) - 15))
+        assert f" of {labels[beside]}: " in cell[0].text
     monkeypatch.setattr(heat_map, "MOST_PARTITIONS", 2)
     monkeypatch.setattr(heat_map, "MOST_BUCKETS", 3)
     page = Page(table.report())
     assert len(page.table("partition", "bucket")) == 6
     assert "Drawn are the 2 largest partitions; 1 are left out." in page.text
     assert "Drawn are the 3 largest buckets; 1 are left out." in page.text
+
+
+def test_partitions_are_in_the_order_of_their_bytes(catalog):
+    table = keyed(catalog, bucket="2")
+    for day, count in (("c", 300), ("a", 4000), ("d", 20), ("b", 1500)):
+        table.write(rows(range(count), [day]))
+    cells = Page(table.report()).table("partition", "bucket")
+    assert [row[0] for row in cells[::2]] == ["day=a", "day=b", "day=c", "day=d"]
+    expected = {}
+    for f in table.inspect.files().to_pylist():
+        expected[f["file_path"].split("/")[-3], f["bucket"]] = f["file_size_in_bytes"], 1, f["record_count"]
+    assert {(row[0], row[1]): tuple(row[2:]) for row in cells} == expected
 
 
 def test_the_history_adds_up(shown, monkeypatch):
@@ -181,6 +207,8 @@ def test_the_time_line_tells_what_is_held(shown, monkeypatch):
     page = Page(table.report())
     assert "Drawn are the 1 tags and branches that hold the most bytes; 2 are in the table only." in page.text
     assert len(page.table("what")) == 4
+    picture = page.pictures()["Snapshots, tags and branches"]
+    assert [len(marks(picture, "circle", kind)) for kind in ("tag", "branch")] == [0, 1]
 
 
 def test_what_earlier_snapshots_wrote_is_not_guessed_and_tags_hold_bytes(catalog):

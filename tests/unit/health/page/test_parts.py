@@ -46,7 +46,7 @@ def test_other_texts():
     assert (number(1234), number(0.25), number(2.0)) == ("1,234", "0.25", "2")
     assert (counted(1, "branch", "branches"), counted(2, "branch", "branches")) == ("1 branch", "2 branches")
     assert (moment(0), moment(None)) == ("1970-01-01 00:00:00 UTC", "not known")
-    assert (short("abcdef", 6), short("abcdefghij", 8)) == ("abcdef", "abc...ij")
+    assert (short("abcdef", 6), short("abcdefghij", 8)) == ("abcdef", "abcd...j")
 
 
 @pytest.mark.parametrize("most", [0, 1, 3, 7, 10, 99, 1001, 123_456, 10**15])
