@@ -12,6 +12,7 @@ from paimon_core.cli import (
     option_commands,
     plan_commands,
     read_commands,
+    report_command,
     show_command,
     write_commands,
 )
@@ -145,6 +146,12 @@ def _add_health(found: _Commands) -> None:
     top.add_argument("database", nargs="?", help="only the tables of this database")
     top.add_argument("--by", choices=health_commands.ORDERS, default="size", help="the order (default: size)")
     top.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many tables (default: 20)")
+    report = _add(found, "report", "write the health of tables as an HTML page", report_command.report, table=False)
+    report.add_argument(
+        "target", nargs="?", metavar="DATABASE[.TABLE]", help="only this table or database (default: all tables)"
+    )
+    report.add_argument("--branch", help="branch of the table (default: main)")
+    report.add_argument("--output", metavar="FILE.html", help="the file to write or replace (default: print the page)")
 
 
 def _add_rewrites(found: _Commands) -> None:

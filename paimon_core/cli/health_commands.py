@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paimon_core.cli.output import Output, plain, sentence
+from paimon_core.cli.output import Output, plain, replace_file, sentence
 from paimon_core.errors import InvalidRequest, PaimonError
 from paimon_core.health.finding import Finding, Health, Severity
 from paimon_core.health.metrics import open_metrics
@@ -35,7 +33,7 @@ def doctor(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     found: list[Health] = []
     failures: list[dict[str, str]] = []
     mends: list[dict[str, Any]] = []
-    for name in _names(catalog, args.target):
+    for name in table_names(catalog, args.target):
         try:
             table = catalog.table(name)
             table = table.branch(args.branch) if args.branch else table
@@ -71,7 +69,7 @@ def top(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     header = ("table", "score", "bytes", "files", "rows_in_files", "bytes_a_day", "read_cost", "space", "findings")
     rows: list[tuple[object, ...]] = []
     failures = 0
-    for name in _names(catalog, args.database):
+    for name in table_names(catalog, args.database):
         try:
             health = catalog.table(name).health()
         except PaimonError as error:
@@ -103,7 +101,7 @@ def metrics(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Print the measures of tables as OpenMetrics text, or write them to a file; return 1 for an unreadable table."""
     healths: list[Health] = []
     failures: dict[str, str] = {}
-    for name in _names(catalog, args.target):
+    for name in table_names(catalog, args.target):
         try:
             healths.append(catalog.table(name).health())
         except PaimonError as error:
@@ -112,7 +110,7 @@ def metrics(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
             failures[name] = f"{error.kind}: {error}"
     text = open_metrics(healths, failures)
     if args.output is not None:
-        _replace(args.output, text)
+        replace_file(args.output, text)
     if args.json or args.output is None:
         value = {"tables": [health.to_plain() for health in healths], "failures": failures}
         out.say(text.removesuffix("\n"), value)
@@ -121,19 +119,7 @@ def metrics(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     return FAILED if failures else 0
 
 
-def _replace(path: Path, text: str) -> None:
-    """Write a file so that a reader never sees a part of it."""
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        part.write_text(text)
-        part.replace(path)
-    except OSError as error:
-        raise InvalidRequest(f"--output {path}: {error}") from error
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _names(catalog: Catalog, target: str | None) -> Iterator[str]:
+def table_names(catalog: Catalog, target: str | None) -> Iterator[str]:
     """Yield the names of the table, of the tables of the database, or of all tables."""
     if target is not None and "." in target:
         yield target

@@ -9,8 +9,10 @@ import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.snapshot import Snapshot
 
 _NOTHING = "nothing to do"
@@ -42,6 +44,18 @@ class Output:
         widths = [max(map(len, column)) for column in zip(header, *texts, strict=True)]
         lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in (header, *texts))
         self.say("\n".join(lines) if rows else nothing, [dict(zip(header, row, strict=True)) for row in rows])
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a file in one step, so that a reader never sees a part of it; raises InvalidRequest."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        part.write_text(text, encoding="utf-8", newline="\n")
+        part.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):  # it was not created, or its folder is not one
+            part.unlink()
+        raise InvalidRequest(f"cannot write {path}: {error.strerror}") from None
 
 
 def discard_output() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paimon_core.health.facts import facts_of
+from paimon_core.health.facts import Facts, facts_of
 from paimon_core.health.finding import Health, Severity
 from paimon_core.health.rules.buckets import BUCKET_RULES
 from paimon_core.health.rules.files import FILE_RULES
@@ -21,13 +21,17 @@ def check_health(context: TableContext, snapshot: Snapshot | None, thresholds: T
 
     Raises SnapshotNotFound when the version expires during the call, CorruptTable for metadata that cannot be read.
     """
-    facts = facts_of(context, snapshot, thresholds or Thresholds())
+    return health_of(facts_of(context, snapshot, thresholds or Thresholds()))
+
+
+def health_of(facts: Facts) -> Health:
+    """Return the measures of facts and what the rules find in them."""
     findings = [finding for rule in RULES for finding in rule(facts)]
     findings.sort(key=lambda one: (one.severity is not Severity.ERROR, -one.cost_bytes))
     return Health(
-        table=context.name,
-        branch=context.branch,
-        snapshot=None if snapshot is None else snapshot.id,
+        table=facts.context.name,
+        branch=facts.context.branch,
+        snapshot=None if facts.snapshot is None else facts.snapshot.id,
         score=facts.score,
         measures=facts.measures(),
         findings=tuple(findings),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from paimon_core.codec.parquet.raw_footer import TAIL_BYTES
 from paimon_core.health.layout import Layout
 from paimon_core.metadata.manifests.entries import ManifestFile
 
@@ -41,7 +42,7 @@ class Cost:
 
 def scan_cost(layout: Layout, manifests: list[ManifestFile]) -> Cost:
     """Return the cost of a full scan of all columns."""
-    size = layout.total_bytes + sum(m.file_size for m in manifests)
+    size = layout.total_bytes + int(layout.tail_bytes.sum()) + sum(m.file_size for m in manifests)
     requests = METADATA_REQUESTS + len(manifests) + REQUESTS_A_FILE * layout.total_files
     return Cost(size, requests, int(layout.merged_bytes.sum()))
 
@@ -49,7 +50,8 @@ def scan_cost(layout: Layout, manifests: list[ManifestFile]) -> Cost:
 def needed_cost(layout: Layout, manifests: int) -> Cost:
     """Return the cost of a full scan of the same bytes after a full compaction, with so many manifests."""
     requests = METADATA_REQUESTS + manifests + REQUESTS_A_FILE * int(layout.needed_files.sum())
-    return Cost(layout.total_bytes, requests)
+    tails = np.minimum(layout.tail_bytes, TAIL_BYTES * layout.needed_files).sum()
+    return Cost(layout.total_bytes + int(tails), requests)
 
 
 def point_query_cost(layout: Layout) -> Cost:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from shlex import quote
 
 from paimon_core.health.cost import Cost, needed_cost, point_query_cost, scan_cost
 from paimon_core.health.held import Held, held_by
@@ -55,9 +56,10 @@ class Facts:
         return max(0.0, (self.now_millis - millis) / MILLIS_A_DAY)
 
     def command(self, text: str, *arguments: str, branch: bool = True) -> str:
-        """Return a command of ``paimon-core`` for this table, as typed."""
-        on_branch = f"--branch {self.context.branch}" if branch and self.context.branch != MAIN else ""
-        return " ".join(filter(None, ("paimon-core", text, self.context.name, *arguments, on_branch)))
+        """Return a command of ``paimon-core`` for this table, as typed in a shell: names are quoted where needed."""
+        on_branch = f"--branch {quote(self.context.branch)}" if branch and self.context.branch != MAIN else ""
+        name = quote(self.context.name.partition("$")[0])
+        return " ".join(filter(None, ("paimon-core", text, name, *arguments, on_branch)))
 
     @property
     def read_amplification(self) -> float:

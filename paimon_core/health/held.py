@@ -40,6 +40,19 @@ class HeldByBranch:
     last_commit_millis: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A snapshot with the bytes of its new files; files that only moved to another level do not count."""
+
+    snapshot: Snapshot
+    new_bytes: int
+
+    @property
+    def compacts(self) -> bool:
+        """Whether the new files have rows that the table had before."""
+        return self.snapshot.commit_kind is CommitKind.COMPACT
+
+
 @dataclass(frozen=True)
 class Held:
     """The bytes of data files by what holds them, and what was written in the snapshots that still exist."""
@@ -51,12 +64,28 @@ class Held:
     branches: tuple[HeldByBranch, ...] = ()
     unreadable_branches: tuple[str, ...] = ()
     """Branches that were deleted during the call, or have no schema."""
-    snapshot_count: int = 0
-    first_snapshot_millis: int | None = None
-    written: int = 0
-    """Bytes of new files of APPEND and OVERWRITE snapshots since the first snapshot."""
-    rewritten: int = 0
-    """Bytes of new files of COMPACT snapshots since the first snapshot."""
+    versions: tuple[Version, ...] = ()
+    """The snapshots that exist, the oldest first."""
+
+    @property
+    def snapshot_count(self) -> int:
+        """The number of snapshots that exist."""
+        return len(self.versions)
+
+    @property
+    def first_snapshot_millis(self) -> int | None:
+        """The time of the first snapshot that exists."""
+        return self.versions[0].snapshot.time_millis if self.versions else None
+
+    @property
+    def written(self) -> int:
+        """Bytes of new files of APPEND and OVERWRITE snapshots since the first snapshot."""
+        return sum(v.new_bytes for v in self.versions if not v.compacts)
+
+    @property
+    def rewritten(self) -> int:
+        """Bytes of new files of COMPACT snapshots since the first snapshot."""
+        return sum(v.new_bytes for v in self.versions if v.compacts)
 
     @property
     def total(self) -> int:
@@ -101,17 +130,14 @@ def held_by(context: TableContext, latest: Snapshot | None) -> Held:
             branches.append(_of_branch(context.on_branch(name), known))
         except (BranchNotFound, CorruptTable):
             unreadable.append(name)
-    written, rewritten = _amounts(snapshots, deltas)
+    versions = (Version(s, _new_bytes(columns)) for s, columns in zip(snapshots, deltas, strict=True))
     return Held(
         live=live_bytes,
         snapshots=history,
         tags=tuple(tags),
         branches=tuple(branches),
         unreadable_branches=tuple(unreadable),
-        snapshot_count=len(snapshots),
-        first_snapshot_millis=snapshots[0].time_millis if snapshots else None,
-        written=written,
-        rewritten=rewritten,
+        versions=tuple(versions),
     )
 
 
@@ -177,15 +203,8 @@ def _entries(context: TableContext, snapshot: Snapshot, list_name: str, size: in
         return EntryColumns.of_entries([])
 
 
-def _amounts(snapshots: Sequence[Snapshot], deltas: Sequence[EntryColumns]) -> tuple[int, int]:
-    """Return the bytes of new files of other snapshots and of compactions; files that only moved do not count."""
-    written = rewritten = 0
-    for snapshot, columns in zip(snapshots, deltas, strict=True):
-        kinds, digests = columns.numbers["kind"], columns.name_digest
-        added = (kinds == FileKind.ADD.value) & ~np.isin(digests, digests[kinds == FileKind.DELETE.value])
-        size = int(columns.numbers["file_size"][added].sum())
-        if snapshot.commit_kind is CommitKind.COMPACT:
-            rewritten += size
-        else:
-            written += size
-    return written, rewritten
+def _new_bytes(columns: EntryColumns) -> int:
+    """Return the bytes of new files; files that only moved do not count."""
+    kinds, digests = columns.numbers["kind"], columns.name_digest
+    added = (kinds == FileKind.ADD.value) & ~np.isin(digests, digests[kinds == FileKind.DELETE.value])
+    return int(columns.numbers["file_size"][added].sum())

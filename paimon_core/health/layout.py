@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from paimon_core.codec.parquet.raw_footer import TAIL_BYTES
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.plan.entry_table import EntryTable
@@ -44,6 +45,8 @@ class Layout:
     """Rows of kind -U and -D in the files, where it is recorded."""
     without_index: Numbers
     """Files without a file index, in their manifest entry or beside them; 0 for a table that declares no indexes."""
+    tail_bytes: Numbers
+    """Bytes that a read fetches twice: the last 64 KiB of Parquet files, in which their footers are found."""
     oldest_level_0: Numbers
     """The creation time (local, milliseconds) of the oldest file of level 0; ``UNKNOWN_TIME`` if there is none."""
 
@@ -82,7 +85,7 @@ def layout_of(context: TableContext, snapshot: Snapshot | None) -> Layout:
     """Return the layout of a snapshot; raises SnapshotNotFound, CorruptTable."""
     if snapshot is None:
         none = np.zeros(0, np.int64)
-        return Layout([], *[none] * 13)
+        return Layout([], *[none] * 14)
     with context.manifests.reading(snapshot):
         live = read_live_files(context.manifests, snapshot, Pruners(), None, level_0=True, evolves=True).table
     group, first = live.buckets()
@@ -103,6 +106,7 @@ def layout_of(context: TableContext, snapshot: Snapshot | None) -> Layout:
     at = np.flatnonzero(is_flushed)
     created = live.created(at)
     np.minimum.at(oldest, group[at], np.where(created == UNKNOWN_TIME, np.iinfo(np.int64).max, created))
+    is_parquet = context.options["file.format"] == "parquet"
     target = max(1, context.options.target_file_bytes(keyed=context.is_keyed))
     return Layout(
         partitions=live.partitions,
@@ -118,6 +122,7 @@ def layout_of(context: TableContext, snapshot: Snapshot | None) -> Layout:
         needed_files=np.maximum(1, -(-size // target)),
         deleted=summed(live.deleted(np.arange(len(live)))),
         without_index=np.bincount(group[_without_index(context, live)], minlength=count),
+        tail_bytes=summed(np.minimum(live.file_size, TAIL_BYTES if is_parquet else 0)),
         oldest_level_0=np.where(oldest == np.iinfo(np.int64).max, UNKNOWN_TIME, oldest),
     )
 

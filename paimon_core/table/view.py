@@ -18,6 +18,7 @@ from paimon_core.argument_checks import epoch_millis, whole
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.health.check import check_health
 from paimon_core.health.finding import Health
+from paimon_core.health.page.page import table_page
 from paimon_core.health.thresholds import Thresholds
 from paimon_core.metadata import time_travel
 from paimon_core.metadata.context import TableContext
@@ -319,10 +320,13 @@ class TableView:
     def health(self, thresholds: Thresholds | None = None) -> Health:
         """Return what is wrong with the table, what it costs and what mends it, from metadata only (docs/health.md).
 
-        The version is the pinned snapshot, or the latest; snapshots, tags, branches and consumers are those that exist
-        now. Raises SnapshotNotFound when the version expires during the call, CorruptTable.
+        The version is the pinned snapshot or the latest. Raises SnapshotNotFound when it expires, CorruptTable.
         """
         return check_health(self.context, self.latest_snapshot(), thresholds)
+
+    def report(self) -> str:
+        """Return what ``health`` finds as one HTML page with pictures; raises the same errors."""
+        return table_page(self.context, self.latest_snapshot())
 
     def leases(self) -> list[LeaseTag]:
         """Return the leases of the table, including leases of other processes and engines."""

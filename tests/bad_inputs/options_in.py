@@ -177,7 +177,9 @@ TABLES: dict[str, Case] = {
     "an older name beside the current one": option(
         "write-buffer-spill-max-disk-size", "1 gb", ".", error=InvalidOption
     ),
-    "a prefix of 300 bytes": option("changelog-file.prefix", "c" * 300, "changelog-file.prefix has 300 bytes, the limit is 128"),
+    "a prefix of 300 bytes": option(
+        "changelog-file.prefix", "c" * 300, "changelog-file.prefix has 300 bytes, the limit is 128"
+    ),
     "a name of tags of 300 bytes": option("tag.batch.customized-name", "t" * 300, "customized-name", "300 bytes, the"),
     "a name of tags with a dollar": option("tag.batch.customized-name", "a$b", "customized-name", r"'\$'"),
     "a path as the name of tags": option("tag.batch.customized-name", "../x", "tag.batch.customized-name"),

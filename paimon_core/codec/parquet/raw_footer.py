@@ -14,14 +14,14 @@ from paimon_core.codec.parquet.thrift import Struct, parse_struct
 _MAGIC = b"PAR1"
 _LENGTH_BYTES = 4
 _END_BYTES = _LENGTH_BYTES + len(_MAGIC)
-_TAIL_BYTES = 1 << 16
+TAIL_BYTES = 1 << 16
 """Bytes that are read from the end of a file first; they contain most footers completely."""
 
 
 def read_raw_footer(source: pa.NativeFile) -> tuple[bytes, int]:
     """Return the footer of an open Parquet file, which is not verified yet, and its position in the file."""
     size = source.size()
-    start = max(0, size - _TAIL_BYTES)
+    start = max(0, size - TAIL_BYTES)
     tail = source.read_at(size - start, start)
     if len(tail) < 2 * _END_BYTES or not tail.endswith(_MAGIC):
         raise ValueError("it does not end with the magic bytes of Parquet")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from shlex import quote
 
 from paimon_core.health.facts import Facts
 from paimon_core.health.finding import Finding, Severity
@@ -90,7 +91,7 @@ def forgotten_branches(facts: Facts) -> Iterator[Finding]:
         threshold_from="branch_days",
         text=f"nobody has committed to {'branch' if len(ill) == 1 else 'branches'} {names} for {age:,.1f} days: only "
         f"{'it uses' if len(ill) == 1 else 'they use'} {megabytes(size)} of data files",
-        command=facts.command("branches delete", first.name, "--apply", branch=False),
+        command=facts.command("branches delete", quote(first.name), "--apply", branch=False),
         mend_cost=f"the rows of the branch are lost; an orphan removal then frees {megabytes(first.bytes)}",
         cost_bytes=size,
         arguments={"branches": [one.name for one in ill]},

@@ -1,0 +1,64 @@
+"""Report command: writes the health of a table, or of all tables, as one HTML page."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from paimon_core.cli.health_commands import FAILED, table_names
+from paimon_core.cli.output import Output, replace_file
+from paimon_core.errors import InvalidRequest, PaimonError
+
+if TYPE_CHECKING:
+    from paimon_core.catalog.catalog import Catalog
+    from paimon_core.table.table import Table
+
+ENDING = ".html"
+
+
+def report(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Write the page to ``--output``, or print it; return 1 when a table of several could not be examined.
+
+    Raises InvalidRequest for an output that is not called ``.html`` or cannot be written; with ``--json``, which prints
+    what was examined, an output is needed.
+    """
+    target = None if args.output is None else Path(args.output)
+    if target is not None and target.suffix != ENDING:
+        raise InvalidRequest(
+            f"--output must end with {ENDING}, so that no other file is replaced: {args.output!r:.200}"
+        )
+    if target is None and out.as_json:
+        raise InvalidRequest("--json needs --output FILE.html: without it, the page is printed")
+    is_table = "." in (args.target or "")
+    if args.branch and not is_table:
+        raise InvalidRequest("--branch needs the name of a table")
+    failures: list[tuple[str, str]] = []
+    if is_table:
+        table = catalog.table(args.target)
+        text, count = (table.branch(args.branch) if args.branch else table).report(), 1
+    else:
+        text, count, failures = _of_many(catalog, args.target)
+    if target is None:
+        out.say(text.removesuffix("\n"), None)
+    else:
+        replace_file(target, text)
+        lines = [f"{target}: {count} table{'' if count == 1 else 's'}"]
+        lines += [f"{name} could not be examined: {error}" for name, error in failures]
+        failed = [{"table": name, "error": error} for name, error in failures]
+        out.say("\n".join(lines), {"output": str(target), "tables": count, "failures": failed})
+    return FAILED if failures else 0
+
+
+def _of_many(catalog: Catalog, database: str | None) -> tuple[str, int, list[tuple[str, str]]]:
+    """Return the page, the number of tables that were examined, and names and errors of the others."""
+    from paimon_core.health.page.page import LakePage
+
+    page = LakePage(f"Health of database {database}" if database else "Health of all tables")
+    for name in table_names(catalog, database):
+        try:
+            table: Table = catalog.table(name)
+            page.add(table.context, table.latest_snapshot())
+        except PaimonError as error:
+            page.fail(name, f"{error.kind}: {error}")
+    return page.text(), len(page.healths), page.failures
