@@ -5,6 +5,7 @@ A task that fails leaves no files; the files of tasks that finished before stay 
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import SparkSession
@@ -35,6 +36,7 @@ def compact_spark(
     *,
     full: bool = False,
     where: Where | None = None,
+    partition_idle_time: datetime.timedelta | None = None,
     user: str | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> CompactReport:
@@ -42,7 +44,14 @@ def compact_spark(
 
     Small buckets share a task; several tasks share a large bucket, and each merges the rows of a range of keys.
     """
-    return table.compact(full, where, user=user, properties=properties, work=spark_work(lambda: spark))
+    return table.compact(
+        full,
+        where,
+        partition_idle_time=partition_idle_time,
+        user=user,
+        properties=properties,
+        work=spark_work(lambda: spark),
+    )
 
 
 def sort_compact_spark(
