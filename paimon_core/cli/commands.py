@@ -164,6 +164,12 @@ def _add_rewrites(found: _Commands) -> None:
         "--order-by", metavar="COLUMN,...", help="sort all rows of each partition of an append table without buckets"
     )
     compact.add_argument("--strategy", metavar="order|zorder|hilbert", help="how --order-by sorts (default: order)")
+    compact.add_argument(
+        "--partition-idle-time",
+        type=duration,
+        metavar="DURATION",
+        help="only partitions that had no new file for this time, such as '1 d'",
+    )
     indexes = _add(
         found,
         "rewrite-file-index",

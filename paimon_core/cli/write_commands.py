@@ -73,11 +73,14 @@ def compact(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     table = table_of(catalog, args)
     where = _in_partitions(table, args)
     if args.order_by is not None:
+        if args.partition_idle_time is not None:
+            raise InvalidRequest("--partition-idle-time cannot be given with --order-by")
         done = table.sort_compact(args.order_by.split(","), args.strategy or "order", where)
         return _committed(out, done.snapshot)
     if args.strategy is not None:
         raise InvalidRequest("--strategy needs --order-by")
-    return _committed(out, table.compact(args.full, where).snapshot)
+    done = table.compact(args.full, where, partition_idle_time=args.partition_idle_time)
+    return _committed(out, done.snapshot)
 
 
 def rewrite_file_index(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:

@@ -10,7 +10,7 @@ from paimon_core.commit.author import Author
 from paimon_core.commit.changes import changes_of
 from paimon_core.commit.committer import commit_changes
 from paimon_core.compact.compactor import run_tasks
-from paimon_core.compact.planning import live_entries, plan
+from paimon_core.compact.planning import idle_partitions, live_entries, plan
 from paimon_core.compact.postpone import spread_messages
 from paimon_core.compact.recent_compactions import marked
 from paimon_core.compact.report import CompactReport
@@ -36,9 +36,12 @@ def compact(
     full: bool = False,
     where: Where | None = None,
     written: Collection[tuple[bytes, int]] | None = None,
+    idle_millis: int | None = None,
     work: Work = run_tasks,
 ) -> CompactReport:
     """Plan, run and commit compactions, and report them; ``full``, ``where``, ``written``: see ``planning.plan``.
+
+    ``idle_millis``: only partitions without a new file for this time when the call starts are compacted; None: all.
 
     Buckets that still have ``num-sorted-run.stop-trigger`` runs or more afterwards are compacted again. When
     ``deletion-vectors.enabled`` has changed since the handle was opened, the compactions are planned again with the
@@ -47,9 +50,10 @@ def compact(
     contains the ids of the snapshots that were committed before the error.
     """
     done = CompactReport()
+    idle = None if idle_millis is None else idle_partitions(context, where, idle_millis)
     if context.is_postponed and written is None:
-        done = spread_postponed(context, author, where)
-    while tasks := plan(context, full=full, where=where, written=written):
+        done = spread_postponed(context, author, where, idle)
+    while tasks := plan(context, full=full, where=where, written=written, partitions=idle):
         try:
             done = done.followed_by(run(context, author, tasks, work))
         except CommitConflict as error:
@@ -70,14 +74,21 @@ def compact(
     return done
 
 
-def spread_postponed(context: TableContext, author: Author, where: Where | None) -> CompactReport:
+def spread_postponed(
+    context: TableContext, author: Author, where: Where | None, partitions: Collection[bytes] | None = None
+) -> CompactReport:
     """Move the rows of the postpone bucket to fixed buckets in one COMPACT commit; do nothing when it is empty.
+
+    ``where`` and ``partitions`` select partitions; None: all.
 
     The moved rows count as newer than all rows that earlier commits have written to fixed buckets. Rows that a
     concurrent commit adds to the postpone bucket stay in this bucket. Raises CommitConflict, and moves nothing, when a
     concurrent commit has removed one of the files or has changed the number of buckets of a partition.
     """
-    messages = spread_messages(context, live_entries(context, where))
+    entries = live_entries(context, where)
+    if partitions is not None:
+        entries = [entry for entry in entries if entry.partition in partitions]
+    messages = spread_messages(context, entries)
     return _commit_own(context, author, messages) if messages else CompactReport()
 
 

@@ -7,6 +7,7 @@ of the bucket.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -53,12 +54,28 @@ def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
     marks: Marks = {}
     if any(f.schema_id > context.schema.id for f in (*task.unit.files, *task.higher)):
         context = refreshed(context)
-    try:
+    with missing_is_conflict(context, task):
         if isinstance(task.unit, AppendUnit):
             vectors = vectors_in(task.indexes)
             before, after = rewrite_append(context, task.partition, task.bucket, task.unit, vectors)
         else:
             before, after, changelog, marks = _rewrite(context, task, task.unit)
+    message = CommitMessage(
+        task.partition,
+        task.bucket,
+        task.total_buckets,
+        compact_before=tuple(before),
+        compact_after=tuple(after),
+        compact_changelog=tuple(changelog),
+    )
+    return with_indexes(context, task, message, marks)
+
+
+@contextlib.contextmanager
+def missing_is_conflict(context: TableContext, task: CompactionTask) -> Iterator[None]:
+    """Raise CommitConflict for a missing file if a concurrent commit has removed input files of the task."""
+    try:
+        yield
     except CorruptTable as error:
         if error.facts.get("missing") and not _is_live(context, task):
             raise CommitConflict(
@@ -68,18 +85,9 @@ def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
                 bucket=task.bucket,
             ) from error
         raise
-    message = CommitMessage(
-        task.partition,
-        task.bucket,
-        task.total_buckets,
-        compact_before=tuple(before),
-        compact_after=tuple(after),
-        compact_changelog=tuple(changelog),
-    )
-    return _with_indexes(context, task, message, marks)
 
 
-def _with_indexes(context: TableContext, task: CompactionTask, message: CommitMessage, marks: Marks) -> CommitMessage:
+def with_indexes(context: TableContext, task: CompactionTask, message: CommitMessage, marks: Marks) -> CommitMessage:
     """Return the message with new index files of deletion vectors, which replace the index files of the task.
 
     The vectors of rewritten files are removed, and the rows in ``marks`` are added to the vectors of their files.
@@ -128,28 +136,15 @@ def _rewrite(
     reader = BucketReader(context, task.partition, task.bucket, keep=expiry, vectors=vectors_in(task.indexes))
     producer = changelog_producer(reader, unit, task.higher)
     writers: list[RollingWriter] = []
-
-    def writer(*, changelog: bool) -> RollingWriter:
-        place = (context, task.partition, task.bucket)
-        writers.append(rolling_writer(*place, level=unit.output_level, source=FileSource.COMPACT, changelog=changelog))
-        return writers[-1]
-
     try:
-        for step in _steps(reader, unit, expiry, producer):
+        for step in steps_of(reader, unit, expiry, producer):
             before += step.files
             if isinstance(step, Upgrade):
                 after.append(step.file.upgraded(unit.output_level))
-            if not isinstance(step, Reread | Rewrite):
-                continue
-            data = writer(changelog=False) if isinstance(step, Rewrite) else None
-            changes = writer(changelog=True) if producer and producer.writes_changelog else None
-            for merged in _merged(reader, unit, step, producer):
-                if data:
-                    data.write(merged.rows)
-                if changes and merged.changelog is not None:
-                    changes.write(merged.changelog)
-            after += data.close() if data else []
-            changelog += changes.close() if changes else []
+            if isinstance(step, Reread | Rewrite):
+                files, changes = write_step(reader, unit, step, producer, writers)
+                after += files
+                changelog += changes
     except BaseException:
         for begun in writers:
             begun.abort()
@@ -157,9 +152,37 @@ def _rewrite(
     return before, after, changelog, {} if producer is None else producer.marks
 
 
-def _steps(
+def write_step(
+    reader: BucketReader,
+    unit: CompactionUnit,
+    step: Reread | Rewrite,
+    producer: ChangelogProducer | None,
+    writers: list[RollingWriter],
+) -> tuple[list[DataFile], list[DataFile]]:
+    """Write the merged rows of a step; return the data files and the changelog files.
+
+    The writers are appended to ``writers``: after an error, the caller aborts them.
+    """
+
+    def writer(*, changelog: bool) -> RollingWriter:
+        place = (reader.context, reader.partition, reader.bucket)
+        writers.append(rolling_writer(*place, level=unit.output_level, source=FileSource.COMPACT, changelog=changelog))
+        return writers[-1]
+
+    data = writer(changelog=False) if isinstance(step, Rewrite) else None
+    changes = writer(changelog=True) if producer and producer.writes_changelog else None
+    for found in _merged(reader, unit, step, producer):
+        if data:
+            data.write(found.rows)
+        if changes and found.changelog is not None:
+            changes.write(found.changelog)
+    return data.close() if data else [], changes.close() if changes else []
+
+
+def steps_of(
     reader: BucketReader, unit: CompactionUnit, expiry: RecordExpiry | None, producer: ChangelogProducer | None
 ) -> list[Upgrade | Rewrite]:
+    """Return the steps of a unit in key order, as the changelog producer needs them."""
     context, options = reader.context, reader.context.options
     steps = plan_rewrite(
         unit,

@@ -19,6 +19,7 @@ from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.manifests.index_manifest import IndexEntry
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.times.local_time import epoch_millis
 from paimon_core.metadata.times.partition_time import is_expired_by_value
 from paimon_core.plan.partitions import matching_partitions
 from paimon_core.predicate import Where
@@ -34,6 +35,7 @@ def plan(
     full: bool = False,
     where: Where | None = None,
     written: Collection[_Place] | None = None,
+    partitions: Collection[bytes] | None = None,
 ) -> list[CompactionTask]:
     """Return the compactions that the latest snapshot needs, the largest first.
 
@@ -41,11 +43,13 @@ def plan(
     ``full-compaction.delta-commits``, all buckets that are not one run at the last level are compacted fully. Otherwise
     the strategy of the table picks files. ``written``: the buckets that a write has changed; only these buckets, and
     the buckets whose level 0 is overdue, are considered. None: all buckets are considered, without expired partitions
-    if ``compaction.skip-expired-partitions`` is true. ``where`` is a filter on partition columns. Tables with
-    ``clustering.incremental`` are clustered.
+    if ``compaction.skip-expired-partitions`` is true. ``where`` is a filter on partition columns, and
+    ``partitions`` are the only partitions to consider (None: all). Tables with ``clustering.incremental`` are
+    clustered.
     """
     latest, entries, indexes = read_latest(context.snapshots, partial(_state, context))
-    entries = [e for e in entries if e.bucket != POSTPONE_BUCKET]
+    entries = [e for e in entries if e.bucket != POSTPONE_BUCKET and (partitions is None or e.partition in partitions)]
+    is_every = where is None and partitions is None
     if written is None:
         entries = _unexpired(context, entries)
     matches = None if where is None else matching_partitions(context, where)
@@ -57,12 +61,12 @@ def plan(
         if written is not None and not full:
             entries = [e for e in entries if (e.partition, e.bucket) in written]
         tasks = cluster_tasks(context, entries, indexes, full=full, matches=matches)
-        return [replace(task, of_full_table=full and where is None) for task in tasks]
+        return [replace(task, of_full_table=full and is_every) for task in tasks]
     if matches is not None:
         entries = [e for e in entries if matches(e.partition)]
     if full or full_is_due(context, latest):
         tasks = pick_tasks(context, entries, Extent.REWRITTEN if full else Extent.SETTLED, indexes=indexes)
-        return [replace(task, of_full_table=where is None) for task in tasks]
+        return [replace(task, of_full_table=is_every) for task in tasks]
     overdue = overdue_buckets(context, latest, entries)
     if written is not None:
         wanted = overdue.union(written)
@@ -98,6 +102,23 @@ def plan_sorted(context: TableContext, order: SortOrder, where: Where | None = N
         matches = matching_partitions(context, where)
         entries = [e for e in entries if matches(e.partition)]
     return sort_tasks(context, entries, order, indexes)
+
+
+def idle_partitions(
+    context: TableContext, where: Where | None, idle_millis: int, now_millis: int | None = None
+) -> frozenset[bytes]:
+    """Return the partitions that match ``where`` and had no new file in the ``idle_millis`` before a time (None: now).
+
+    Files of compactions count too, as in Java. A partition with a file of unknown creation time is not idle. A table
+    without partition columns has one partition.
+    """
+    before = clock.now_millis(now_millis) - idle_millis
+    newest: dict[bytes, int] = {}
+    for entry in live_entries(context, where):
+        created = entry.file.creation_time_millis
+        time = None if created is None else epoch_millis(created)
+        newest[entry.partition] = max(newest.get(entry.partition, 0), before + 1 if time is None else time)
+    return frozenset(partition for partition, time in newest.items() if time <= before)
 
 
 def _state(

@@ -28,6 +28,7 @@ from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.predicate import BoundPredicate
+from paimon_core.read.key_bounds import KeyBounds
 from paimon_core.read.row_tracking import Tracked
 from paimon_core.read.section_merge import SectionMerge
 from paimon_core.read.unsorted_file import naming_unsorted_file
@@ -65,6 +66,8 @@ class BucketReader:
     """Decides whether the remaining rows of a file are left out after an error. The function gets the error, and the
     path and the number of rows of the file. None: the error is always raised.
     """
+    keys: KeyBounds | None = None
+    """The only keys that sections and windows of runs have; None: all keys."""
     batch_rows: int | None = None
     """The largest number of rows to decode at once, for callers that need only a few rows; None: the default of the
     reader.
@@ -154,10 +157,22 @@ class BucketReader:
 
         def rows(run: SortedRun) -> Iterator[pa.RecordBatch]:
             for file in run.files:
-                batches = self.file(file, fields, request, beside=len(runs))
+                batches = self._file_within_keys(file, fields, request, beside=len(runs))
                 yield from (with_level(batch, file.level) for batch in batches) if levels else batches
 
         return [rows(run) for run in runs]
+
+    def _file_within_keys(
+        self, file: DataFile, fields: Sequence[DataField], request: FileRequest, *, beside: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a file as ``file`` does, but only those within ``keys``."""
+        sliced = None if self.keys is None else self.keys.inside(file)
+        if self.keys is None or sliced is None:
+            return self.file(file, fields, request, beside=beside)
+        groups = self.keys.row_groups(self.context.storage, self.path(file))
+        if groups == []:
+            return iter(())
+        return sliced(self.file(file, fields, replace(request, row_groups=groups), beside=beside))
 
     def windows(
         self, runs: Sequence[SortedRun], fields: Sequence[DataField], key: Sequence[str]

@@ -5,12 +5,13 @@ A task that fails deletes its files; the files of tasks that finished before bec
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
 from paimon_core.compact.compaction import Work
-from paimon_core.compact.compactor import run_task
+from paimon_core.compact.parts import CompactionPart, run_divided, run_part
 from paimon_core.compact.report import CompactReport
 from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import PaimonError, StorageError
@@ -20,8 +21,13 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Where
 from paimon_core.spark.message_tasks import collect_messages
+from paimon_core.spark.packing import MOST_BYTES
+from paimon_core.spark.tasks import cores
 from paimon_core.table.table import Table
 from paimon_core.table.upkeep.rescale_task import RescaleTask, run_rescale
+
+_SHARE_BYTES = MOST_BYTES
+"""The input bytes of a part of a large bucket, if this gives each core a part; otherwise the bytes per core."""
 
 
 def compact_spark(
@@ -30,11 +36,22 @@ def compact_spark(
     *,
     full: bool = False,
     where: Where | None = None,
+    partition_idle_time: datetime.timedelta | None = None,
     user: str | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> CompactReport:
-    """Compact a table as ``table.compact`` does, in Spark tasks; small buckets share a task."""
-    return table.compact(full, where, user=user, properties=properties, work=spark_work(lambda: spark))
+    """Compact a table as ``table.compact`` does, in Spark tasks.
+
+    Small buckets share a task; several tasks share a large bucket, and each merges the rows of a range of keys.
+    """
+    return table.compact(
+        full,
+        where,
+        partition_idle_time=partition_idle_time,
+        user=user,
+        properties=properties,
+        work=spark_work(lambda: spark),
+    )
 
 
 def sort_compact_spark(
@@ -103,17 +120,23 @@ def rewrite_file_index_spark(
 
 
 def spark_work(spark: Callable[[], SparkSession]) -> Work:
-    """Return an argument ``work`` for ``table.compact`` that uses Spark tasks; ``spark`` is called only if needed."""
+    """Return an argument ``work`` for ``table.compact`` that uses Spark tasks; ``spark`` is called only if needed.
+
+    A bucket with much more bytes than a task should have is divided by key ranges (``compact.parts``).
+    """
+
+    def run(context: TableContext, payloads: Sequence[bytes], sizes: Sequence[int]) -> list[CommitMessage]:
+        return collect_messages(spark(), context, payloads, _compacted, sizes)
 
     def work(context: TableContext, tasks: Sequence[CompactionTask]) -> list[CommitMessage]:
-        payloads, sizes = [task.to_bytes() for task in tasks], [task.input_bytes for task in tasks]
-        return collect_messages(spark(), context, payloads, _compacted, sizes)
+        share = max(_SHARE_BYTES, sum(task.input_bytes for task in tasks) // cores(spark()))
+        return run_divided(context, tasks, share, run)
 
     return work
 
 
 def _compacted(context: TableContext, payload: bytes) -> list[CommitMessage]:
-    return [run_task(context, CompactionTask.from_bytes(payload))]
+    return [run_part(context, CompactionPart.from_bytes(payload))]
 
 
 def maintenance_work(spark: SparkSession) -> Work:

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.spark.reference import TableReference
+from paimon_core.spark.task_errors import lost_tasks
 from paimon_core.spark.tasks import collect_tasks
 from paimon_core.write.staging import Staged
 
@@ -22,12 +23,14 @@ def collect_messages(
 ) -> list[CommitMessage]:
     """Return the messages of ``work(context, payload)`` of all payloads, in the order of the payloads.
 
-    A task opens the table itself. ``sizes``, and the errors: see ``collect_tasks``.
+    A task opens the table itself. ``sizes``, and the errors: see ``collect_tasks``. Raises StorageError when tasks were
+    lost.
     """
     reference = TableReference.of(context)
 
     def answer(payload: bytes) -> bytes:
         return Staged(tuple(work(reference.open(), payload))).to_bytes()
 
-    answers = collect_tasks(spark, payloads, answer, sizes)
+    with lost_tasks(context.name):
+        answers = collect_tasks(spark, payloads, answer, sizes)
     return [message for found in answers for message in Staged.from_bytes(found).messages]

@@ -15,9 +15,10 @@ from typing import Any, Self
 from paimon_core.alter.alter_table import alter_table
 from paimon_core.alter.changes import SchemaChange
 from paimon_core.alter.text import parse_changes
+from paimon_core.argument_checks import as_millis
 from paimon_core.compact import compaction
 from paimon_core.compact.compactor import run_task, run_tasks
-from paimon_core.compact.planning import plan, plan_sorted
+from paimon_core.compact.planning import idle_partitions, plan, plan_sorted
 from paimon_core.compact.report import CompactReport
 from paimon_core.compact.sort_order import SortOrder
 from paimon_core.compact.task import CompactionTask
@@ -119,14 +120,24 @@ class Table(WritableTable):
 
     # -- maintenance
 
-    def plan_compaction(self, *, full: bool = False, where: Where | None = None) -> list[CompactionTask]:
+    def plan_compaction(
+        self,
+        *,
+        full: bool = False,
+        where: Where | None = None,
+        partition_idle_time: datetime.timedelta | None = None,
+    ) -> list[CompactionTask]:
         """Return the compactions that the buckets need, largest first; ``where`` is on partition columns.
+
+        ``partition_idle_time``: as in ``compact``.
 
         When option ``full-compaction.delta-commits`` makes a full compaction due, the tasks are for all buckets that
         are not fully compacted. Later calls recognize that full compaction only if it is committed with the properties
         that ``compact.recent_compactions.marked`` returns.
         """
-        return plan(same_table(self.context), full=full, where=where)
+        context, idle = same_table(self.context), _idle_millis(partition_idle_time)
+        partitions = None if idle is None else idle_partitions(context, where, idle)
+        return plan(context, full=full, where=where, partitions=partitions)
 
     def run_compaction(self, task: CompactionTask) -> CommitMessage:
         """Run one planned compaction, in this process or in another process, and return the message to commit."""
@@ -139,6 +150,7 @@ class Table(WritableTable):
         full: bool = False,
         where: Where | None = None,
         *,
+        partition_idle_time: datetime.timedelta | None = None,
         user: str | None = None,
         properties: Mapping[str, str] | None = None,
         work: compaction.Work = run_tasks,
@@ -155,13 +167,18 @@ class Table(WritableTable):
         deleted. ``work`` runs the tasks; the default runs them in this process, as many at once as there are
         processors.
 
+        With ``partition_idle_time``, only those of the partitions are compacted that had no new file for this time when
+        the call started; files of compactions count too. Raises InvalidRequest for anything but a timedelta that is not
+        negative.
+
         With ``clustering.incremental``, the rows of the runs that are merged are sorted by ``clustering.columns``. With
         ``where``, partitions that do not match it are sorted too if they had no new files for
         ``clustering.history-partition.idle-to-full-sort``. Raises InvalidRequest for columns by which rows cannot be
         sorted.
         """
         author = CommitRequest.of(self.context, user, None, properties).author()
-        report = compaction.compact(self.context, author, full=full, where=where, work=work)
+        idle = _idle_millis(partition_idle_time)
+        report = compaction.compact(self.context, author, full=full, where=where, idle_millis=idle, work=work)
         self._settled(report.snapshot)
         return report
 
@@ -308,3 +325,7 @@ class Table(WritableTable):
         """
         target = rollback_target(self.context, snapshot, tag, time, watermark)
         return rollback(table_to_change(self.context), target)
+
+
+def _idle_millis(value: datetime.timedelta | None) -> int | None:
+    return None if value is None else as_millis("partition_idle_time", value)

@@ -9,6 +9,7 @@ from typing import Any
 
 import paimon_core as paimon
 from paimon_core.commit.overwrite import Overwrite
+from paimon_core.compact.parts import CompactionPart
 from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import (
     CommitConflict,
@@ -92,6 +93,10 @@ CASES: Cases = {
         b'"sort": null, "output_level": 0, "indexes": []}',
         "compaction task",
         "of_full_table is 7",
+    ),
+    "a part of a compaction that is empty": parsed(CompactionPart, b"{}", "part of a compaction"),
+    "a part of a compaction of a newer version": parsed(
+        CompactionPart, b'{"version": 99}', "version 99", error=UnsupportedFeature
     ),
     "an overwrite of a number": case(lambda lake: Overwrite(7), InvalidRequest, "matches", "7"),
     "a split that is empty": parsed(Split, b"", "split"),

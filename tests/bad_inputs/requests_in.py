@@ -241,6 +241,9 @@ MAINTENANCE: dict[str, Case] = {
         lambda lake: lake.table("days").compact(where=col("v") == "a"), InvalidRequest, "'v'", "day"
     ),
     "statistics of an unknown column": case(lambda lake: lake.table("keyed").analyze(["zz"]), SchemaMismatch, "'zz'"),
+    "an idle time that is a text": case(
+        lambda lake: lake.table("days").compact(partition_idle_time="1 d"), InvalidRequest, "partition_idle_time", "1 d"
+    ),
     "a compaction that is a number": case(
         lambda lake: lake.table("keyed").run_compaction(5), InvalidRequest, "run_compaction", "5"
     ),

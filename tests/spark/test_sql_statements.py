@@ -292,7 +292,8 @@ def test_statistics(lake):
 def test_procedures(lake):
     lake.sql("INSERT INTO orders VALUES (4, 'wed', 4, 'd')")
     for text, result in (
-        ("compact(table => 'orders', partitions => 'day=mon;day=wed')", "snapshot 3 (COMPACT)"),
+        ("compact(table => 'orders', partition_idle_time => '1 d')", "nothing"),
+        ("compact('orders', partitions => 'day=mon;day=wed', partition_idle_time => '0 s')", "snapshot 3 (COMPACT)"),
         ("create_tag('orders', 'one', 1, '1 d')", "tag one of snapshot 1"),
         ("rename_tag('orders', 'one', 'two')", "tag two of snapshot 1"),
         ("replace_tag(table => 'orders', tag => 'two', snapshot => 2)", "tag two of snapshot 2"),
@@ -368,6 +369,11 @@ WRONG = [
     ("CALL sys.compakt('orders')", 6, "did you mean compact?"),
     ("CALL sys.compact()", 6, "needs the argument table"),
     ("CALL sys.compact(table => 'orders', order_strategy => 'zorder')", 6, "order_by is needed"),
+    ("CALL sys.compact(table => 'orders', partition_idle_time => '1')", 6,
+     "argument partition_idle_time is a duration with a unit such as '7 d', not '1'"),
+    ("CALL sys.compact(table => 'orders', partition_idle_time => '-1 d')", 6, "partition_idle_time is a duration"),
+    ("CALL sys.compact('orders', order_strategy => 'order', order_by => 'id', partition_idle_time => '1 d')", 6,
+     "argument partition_idle_time cannot be given with order_strategy"),
     ("CALL sys.rollback(table => 'orders', snapshot => 'x')", 6, "snapshot of sys.rollback is a whole number"),
     ("CALL sys.remove_orphan_files(table => 'orders', parallelism => 2)", 6, "Spark divides the work"),
     ("CALL sys.expire_snapshots(table => 'orders', older_than => '2020-01-01', olderthan => '2020-01-02')", 6,

@@ -22,7 +22,7 @@ class ClusterUnavailable(Exception):
 
 @contextlib.contextmanager
 def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[str]:
-    """Start a master and workers with logs in ``folder``, and give the URL ``spark://127.0.0.1:PORT``."""
+    """Start a master and workers with logs and ids in ``folder``, and give the URL ``spark://127.0.0.1:PORT``."""
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         raise ClusterUnavailable("no Java: a Spark cluster needs Java 17 or later")
     import pyspark
@@ -41,6 +41,7 @@ def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[str]:
         command = [str(home / "bin" / "spark-class"), *arguments]
         with log.open("wb") as out:
             running.append(subprocess.Popen(command, stdout=out, stderr=out, env=environment, start_new_session=True))
+        (folder / f"{name}.pid").write_text(str(running[-1].pid))
         return log
 
     try:
@@ -48,13 +49,16 @@ def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[str]:
             "master", "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0"
         )
         url = _wait(master, r"(spark://127\.0\.0\.1:\d+)")
-        for number in range(workers):
-            log = start(
+        logs = [
+            start(
                 f"worker-{number}",
                 "org.apache.spark.deploy.worker.Worker",
                 "--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0",
                 url,
-            )  # fmt: skip
+            )
+            for number in range(workers)
+        ]  # fmt: skip
+        for log in logs:
             _wait(log, "Successfully registered with master")
         yield url
     finally:
@@ -77,3 +81,33 @@ def _wait(log: Path, pattern: str) -> str:
             return found.group()
         time.sleep(0.1)
     raise AssertionError(f"{log.name} never said {pattern!r}: {log.read_text(errors='replace')[-2000:]}")
+
+
+def processes(folder: Path, words: str) -> list[int]:
+    """Return the ids of the processes below the workers of ``standalone_cluster`` whose command line has the words."""
+    parents = _parents()
+    below = {int(found.read_text()) for found in folder.glob("worker-*.pid")}
+    while more := {pid for pid, parent in parents.items() if parent in below} - below:
+        below |= more
+    return sorted(pid for pid in below if words in _command(pid))
+
+
+def python_workers(folder: Path) -> list[int]:
+    """Return the ids of the Python workers of the executors, without the daemons that fork them."""
+    found, parents = processes(folder, "pyspark.daemon"), _parents()
+    return [pid for pid in found if parents.get(pid) in found]
+
+
+def _parents() -> dict[int, int]:
+    """Return the parent of each process of this machine."""
+    found = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            found[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+    return found
+
+
+def _command(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    return ""

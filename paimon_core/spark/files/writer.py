@@ -27,6 +27,7 @@ from paimon_core.spark.files.file_format import FileFormat
 from paimon_core.spark.files.reading import FileRules, read_split
 from paimon_core.spark.files.splits import FileSplit, cut_files, list_files, task_count
 from paimon_core.spark.reference import TableReference
+from paimon_core.spark.task_errors import lost_tasks
 from paimon_core.spark.tasks import collect_tasks, cores
 from paimon_core.spark.writes.placement import place
 from paimon_core.spark.writes.writer import overwritten
@@ -93,7 +94,8 @@ def write_files_spark(
         overwrites=spec is not None,
         staging=writer_name() if is_staged(table.context) else None,
     )
-    messages = _collected(spark, job, table)
+    with lost_tasks(table.name):
+        messages = _collected(spark, job, table)
     return table.complete(request, messages, spec, work=maintenance_work(spark))
 
 

@@ -26,7 +26,7 @@ from paimon_core.spark.row_changes.expressions import checked_values, refuse_fun
 from paimon_core.spark.row_changes.row_messages import DELETE, KIND, UPDATE, row_messages
 from paimon_core.spark.row_changes.split_tasks import in_tasks
 from paimon_core.spark.row_changes.target_rows import FILE, POS, target_rows
-from paimon_core.spark.row_changes.task_errors import errors_of_tasks
+from paimon_core.spark.task_errors import errors_of_tasks
 from paimon_core.spark.types import spark_schema
 from paimon_core.table.commit_request import CommitRequest, Committed
 from paimon_core.table.rows import delete_update

@@ -22,7 +22,7 @@ from paimon_core.spark.row_changes.merge_changes import merge_changes
 from paimon_core.spark.row_changes.merge_clauses import SparkClauses
 from paimon_core.spark.row_changes.merge_source import converted, key_statistics
 from paimon_core.spark.row_changes.row_messages import row_messages
-from paimon_core.spark.row_changes.task_errors import errors_of_tasks
+from paimon_core.spark.task_errors import errors_of_tasks
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.rows.delete_update import commit_change
 from paimon_core.table.rows.merge_clauses import Delete, Insert, Update

@@ -32,7 +32,7 @@ from paimon_core.spark.columns import column
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.row_changes.split_tasks import parts_of, payload_of, splits_of
 from paimon_core.spark.row_changes.target_rows import FILE, POS
-from paimon_core.spark.row_changes.task_errors import errors_of_tasks
+from paimon_core.spark.task_errors import errors_of_tasks
 from paimon_core.spark.tasks import map_batches, spark_context
 from paimon_core.spark.writes.writer import write_messages
 from paimon_core.table.rows.row_changes import ChangedBucket, changed_now, without

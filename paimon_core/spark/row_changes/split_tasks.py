@@ -19,7 +19,7 @@ from paimon_core.plan.plan_scan import ScanPlan
 from paimon_core.plan.split import Split
 from paimon_core.predicate import Predicate
 from paimon_core.spark.message_tasks import collect_messages
-from paimon_core.spark.row_changes.task_errors import errors_of_tasks
+from paimon_core.spark.task_errors import errors_of_tasks
 from paimon_core.table.rows.delete_update import Change, Run
 
 _VERSION = 1

@@ -9,8 +9,8 @@ from pyspark.errors import ArithmeticException
 
 from paimon_core.errors import PaimonError, SchemaMismatch
 from paimon_core.schema import DataField
-from paimon_core.spark.row_changes.task_errors import errors_of_tasks
 from paimon_core.spark.sql.names import located
+from paimon_core.spark.task_errors import errors_of_tasks
 from paimon_core.spark.types import spark_schema
 from paimon_core.table.table import Table
 

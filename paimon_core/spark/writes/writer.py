@@ -32,6 +32,7 @@ from paimon_core.predicate import Predicate
 from paimon_core.spark.columns import column, quoted
 from paimon_core.spark.compactor import maintenance_work
 from paimon_core.spark.reference import TableReference
+from paimon_core.spark.task_errors import lost_tasks
 from paimon_core.spark.tasks import collect_tasks, map_batches
 from paimon_core.spark.types import spark_schema
 from paimon_core.spark.writes.batch_settings import large_batches
@@ -74,7 +75,8 @@ def write_spark(
     tasks then compact the written buckets, and the driver expires snapshots; an error of these steps is logged, because
     the rows are committed.
     ``merge_schema``: see ``Table.write``. The driver alters the table before the tasks start, and the table stays
-    altered when the write fails. Raises SchemaMismatch for columns that do not fit, CommitConflict.
+    altered when the write fails. Raises SchemaMismatch for columns that do not fit, CommitConflict, and StorageError
+    when tasks were lost in each of their attempts.
     """
     spec = overwritten(table, overwrite)
     request = CommitRequest.of(table.context, user, identifier, properties)
@@ -82,7 +84,10 @@ def write_spark(
         return table.settle(committed)
     table = merged_for(table, df.schema, merge_schema, {*order_by, *((kinds,) if kinds else ())})
     request = replace(request, context=table.context)
-    messages = write_messages(df, table, kinds=kinds, order_by=order_by, overwrites=overwrite is not None, tasks=tasks)
+    with lost_tasks(table.name):
+        messages = write_messages(
+            df, table, kinds=kinds, order_by=order_by, overwrites=overwrite is not None, tasks=tasks
+        )
     return table.complete(request, messages, spec, work=maintenance_work(df.sparkSession))
 
 

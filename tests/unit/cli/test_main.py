@@ -307,7 +307,11 @@ def test_alter(run, table):
 
 def test_commands_that_remove_nothing(run, table):
     assert run("compact", "db.t", "--full", "--partition", "day=9")[1] == "nothing to do\n"
-    both = ("--partition", "day=__DEFAULT_PARTITION__", "--partition", "day=1")
+    assert run("compact", "db.t", "--full", "--partition-idle-time", "1 d")[1] == "nothing to do\n"
+    assert "'1' has no unit" in run("compact", "db.t", "--partition-idle-time", "1")[2]
+    sorted_and_idle = ("--order-by", "k", "--partition-idle-time", "1 d")
+    assert "--partition-idle-time cannot be given with --order-by" in run("compact", "db.t", *sorted_and_idle)[2]
+    both = ("--partition", "day=__DEFAULT_PARTITION__", "--partition", "day=1", "--partition-idle-time", "0 s")
     assert run("compact", "db.t", "--full", *both)[1] == "snapshot 5 (COMPACT)\n"
     assert run("compact", "db.t", "--full")[1] == "nothing to do\n"
     assert "only an append table without buckets can be sorted" in run("compact", "db.t", "--order-by", "k")[2]

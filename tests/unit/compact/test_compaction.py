@@ -130,7 +130,7 @@ def test_more_runs_than_the_stop_trigger_are_compacted_again(create, monkeypatch
     left = [9, 8, 7, 0]
     planned = []
 
-    def plan(context, *, full, where, written):
+    def plan(context, *, full, where, written, partitions):
         planned.append(written)
         unit = CompactionUnit(5, (data_file("f"),), True, runs_left=left[len(planned) - 1])
         return [CompactionTask(b"p", 1, 2, unit)]

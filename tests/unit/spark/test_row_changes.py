@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 
-from paimon_core.errors import CorruptTable, InvalidRequest, SchemaMismatch
+from paimon_core.errors import CorruptTable, InvalidRequest, SchemaMismatch, StorageError
 from paimon_core.schema import new_schema
 from paimon_core.spark.row_changes.key_filter import MOST_KEYS, filter_of_keys
-from paimon_core.spark.row_changes.task_errors import errors_of_tasks
+from paimon_core.spark.task_errors import errors_of_tasks, lost_tasks
 
 FIELDS = new_schema(pa.schema([("k", pa.int64()), ("s", pa.string())])).fields
 
@@ -58,5 +58,16 @@ def test_an_error_of_a_task_is_raised_again():
     with pytest.raises(CorruptTable) as raised, errors_of_tasks("t"):
         raise PySparkException("paimon_core.errors.CorruptTable: file x is missing")
     assert raised.value.facts == {"missing": True}
-    with pytest.raises(PySparkException, match="lost"), errors_of_tasks("t"):
-        raise PySparkException("executor lost")
+    with pytest.raises(PySparkException, match="no disk"), errors_of_tasks("t"):
+        raise PySparkException("no disk")
+
+
+@pytest.mark.parametrize("context", [errors_of_tasks, lost_tasks])
+@pytest.mark.parametrize("reason", ["Python worker exited unexpectedly (crashed).", "ExecutorLostFailure (executor 1)"])
+def test_a_lost_task_names_the_table(context, reason):
+    text = f"An error\n: org.SparkException: Job aborted due to stage failure: Task 1 failed 4 times: {reason}\n\tat x"
+    wanted = r"^table db\.t: a Spark task was lost .*: Job aborted .* 4 times: \w+"
+    with pytest.raises(StorageError, match=wanted) as raised, context("db.t"):
+        raise PySparkException(text)
+    assert raised.value.facts == {"table": "db.t"}
+    assert "at x" not in str(raised.value)

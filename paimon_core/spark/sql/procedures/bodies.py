@@ -24,9 +24,11 @@ def compact(given: Arguments) -> Results:
     given.one_of("order_strategy", order, ("none", "order", "zorder", "hilbert"))
     if order == "none":
         given.without("order_by", "order_strategy = 'none'")
-        report = compact_spark(given.spark, table, full=strategy == "full", where=where)
+        idle = given.duration("partition_idle_time")
+        report = compact_spark(given.spark, table, full=strategy == "full", where=where, partition_idle_time=idle)
     else:
-        given.without("compact_strategy", "order_strategy")
+        for name in ("compact_strategy", "partition_idle_time"):
+            given.without(name, "order_strategy")
         columns = [name.strip() for name in given.required("order_by").split(",")]
         report = sort_compact_spark(given.spark, table, columns, order, where=where)
     return _snapshot(report.snapshot)

@@ -113,12 +113,10 @@ PROCEDURES: Mapping[str, Procedure] = {
             "order_by": str,
             "where": str,
             "options": str,
+            "partition_idle_time": str,
         },
         bodies.compact,
-        refused={
-            "partition_idle_time": "name the partitions in partitions or where",
-            "buckets": "all buckets of a partition are compacted: use partitions or where",
-        },
+        refused={"buckets": "all buckets of a partition are compacted: use partitions or where"},
     ),
     "compact_database": Procedure(
         {"including_databases": str, "including_tables": str, "excluding_tables": str, "options": str},

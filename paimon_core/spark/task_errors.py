@@ -1,0 +1,59 @@
+"""Task errors: what is raised on the driver when Spark tasks fail: errors of this library, and tasks that were lost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import AnalysisException, PySparkException
+
+from paimon_core import errors
+from paimon_core.errors import CorruptTable, InvalidRequest, PaimonError, StorageError
+
+_RAISED = re.compile(r"paimon_core\.errors\.(\w+): (.*?)(?: SQLSTATE: \w+)?\s*$", re.MULTILINE)
+_ENDED = "Python worker exited unexpectedly|ExecutorLostFailure|FetchFailed|Connection to python worker"
+_LOST = re.compile(rf"(?:Job aborted[^\n]*?)?(?:{_ENDED})[^\n.]*")
+"""The part of a line of Spark that says that a process has ended; a task that raises an error does not have it."""
+
+
+@contextmanager
+def errors_of_tasks(table: str) -> Iterator[None]:
+    """Raise the error of this library that a task of the block has raised, instead of Spark's error.
+
+    An expression that Spark cannot resolve for the table raises InvalidRequest. Lost tasks: see ``lost_tasks``. All
+    other errors of Spark are raised unchanged.
+    """
+    with lost_tasks(table):
+        try:
+            yield
+        except AnalysisException as error:
+            first = str(error).strip().splitlines()[0]
+            raise InvalidRequest(f"table {table}: Spark cannot use the expression: {first}", table=table) from None
+        except PySparkException as error:
+            for name, text in reversed(_RAISED.findall(str(error))):
+                kind = getattr(errors, name, None)
+                if isinstance(kind, type) and issubclass(kind, PaimonError):
+                    missing = {"missing": True} if kind is CorruptTable and "missing" in text else {}
+                    raise kind(text, **missing) from error
+            raise
+
+
+@contextmanager
+def lost_tasks(table: str) -> Iterator[None]:
+    """Raise StorageError, which names the table, when a task of the block was lost in each attempt.
+
+    A task is lost when its Python worker or its executor ends. Spark's error does not tell which table it was for.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        found = _LOST.search(str(error))
+        if found is None:
+            raise
+        raise StorageError(
+            f"table {table}: a Spark task was lost in each of its attempts, and its files were not committed: "
+            f"{found[0]:.400}",
+            table=table,
+        ) from error
