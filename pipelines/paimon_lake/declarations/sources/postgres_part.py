@@ -40,12 +40,6 @@ def postgres_mistakes(spec: TableSpec, part: Part) -> Iterator[tuple[Key, str]]:
     if part.kinds is not None:
         yield ("kinds",), "has no place here: the log of PostgreSQL says what is inserted, updated and deleted"
     for number, lookup in enumerate(source.lookup):
-        if lookup.missing == "wait":
-            yield (
-                ("source", "lookup", number, "missing"),
-                "wait does not fit a part with changes of PostgreSQL: use null or reject, or load a table with this "
-                "lookup, and fill the part by a query with `read: changes` over it",
-            )
         for column in lookup.on:
             if column in spec.columns and column not in (*spec.primary_key, *part.columns):
                 yield (

@@ -27,7 +27,7 @@ from paimon_lake.loads.lookup.segment import Segment, TooLarge
 from paimon_lake.loads.postgres.stored_rows import StoredRows
 from paimon_lake.protocol import KIND, PipelineError, size_text
 from paimon_lake.sources.files.rejects import Parsed, no_rejects
-from paimon_lake.sources.postgres.change_rows import ChangeRows
+from paimon_lake.sources.postgres.change_rows import ChangeRows, CurrentRows
 
 KEY_BYTES = 1 << 30
 """The greatest size of the keys of a source, or of a batch, where deletions remove whole rows of the wide table."""
@@ -153,7 +153,7 @@ class ChangedPart:
     """Converts a batch of changes in a task, after the removal of all values for a TRUNCATE."""
 
     changes: ChangeRows
-    stored: PartStoredRows
+    stored: CurrentRows
     name: str
     """The name of the source in rejects."""
     rows: PartRows

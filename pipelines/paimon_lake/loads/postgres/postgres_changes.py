@@ -46,7 +46,7 @@ from paimon_lake.protocol import KIND, PipelineError, some
 from paimon_lake.sources.database import open_database
 from paimon_lake.sources.database_rows import DatabaseRows
 from paimon_lake.sources.files.rejects import Parsed
-from paimon_lake.sources.postgres.change_rows import ChangeRows
+from paimon_lake.sources.postgres.change_rows import ChangeRows, CurrentRows
 from paimon_lake.sources.postgres.log_end import LogEnd, log_after
 from paimon_lake.sources.postgres.lsn import lsn_text
 from paimon_lake.sources.postgres.net_changes import NetBatch, net_changes
@@ -318,7 +318,7 @@ class _Reader:
     """Converts a batch of changes in a task."""
 
     rows: ChangeRows
-    stored: StoredRows | NewestRows
+    stored: CurrentRows
     name: str
     """The name of the source in rejects."""
 

@@ -14,6 +14,7 @@ from paimon_core.predicate import Predicate
 from paimon_core.spark.reference import TableReference
 from paimon_core.table.table import Table
 from paimon_lake.loads.lookup.lookups import WaitingRows
+from paimon_lake.sources.postgres.change_rows import CurrentRows
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,11 @@ class StoredRows:
 class NewestRows:
     """The newest rows of a table and its waiting rows: a waiting row is newer than the table's row with its key."""
 
-    stored: StoredRows
+    stored: CurrentRows
     waiting: StoredRows
 
     @staticmethod
-    def of(stored: StoredRows, waiting: WaitingRows | None) -> StoredRows | NewestRows:
+    def of(stored: CurrentRows, waiting: WaitingRows | None) -> CurrentRows:
         """Return the rows of a table, with the rows that wait when its load begins, if rows can wait."""
         if waiting is None or waiting.snapshot is None:
             return stored

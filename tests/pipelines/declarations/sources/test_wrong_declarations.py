@@ -181,7 +181,6 @@ WRONG = [
     (SLOTS, "order_by: a_at,", "order_by: a_at, kinds: {column: op},", ":4: parts.a.kinds: has no place here: the log of PostgreSQL says what is inserted, updated and deleted"),
     (SLOTS, "table: s.a}", "table: s.a, schema_changes: apply}", ":4: parts.a.source.schema_changes: apply does not fit a part: a new column would belong to no part"),
     (SLOTS, "table: s.a}", "table: s.a, lookup: [{table: d.delays, on: {b_at: id}, columns: {a: delay}}]}", ":4: parts.a.source.lookup[0].on.b_at: 'b_at' is filled by another part, or by loads: the log may not repeat its value; look up by a column of this part"),
-    (SLOTS, "table: s.a}", "table: s.a, lookup: [{table: d.delays, on: {id: id}, columns: {a: delay}, missing: wait, max_wait: 2 d}]}", ":4: parts.a.source.lookup[0].missing: wait does not fit a part with changes of PostgreSQL: use null or reject, or load a table with this lookup, and fill the part by a query with `read: changes` over it"),
     (SLOTS, "schedule:", "options: {deletion-vectors.enabled: true}\nschedule:", ":6: options.deletion-vectors.enabled: must be false, as the table would differ from its source in PostgreSQL"),
     (SLOTS, "schedule:", "options: {bucket: -2}\nschedule:", ":6: options.bucket: must not be -2: loads read rows that would wait for a compaction"),
 ]  # fmt: skip
