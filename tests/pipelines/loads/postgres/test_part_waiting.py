@@ -208,6 +208,30 @@ def test_a_rollback_of_the_table_brings_the_rows_back_that_waited(wide):
     equal(wide)
 
 
+@pytest.mark.parametrize("deletes", ["columns", "row"])
+def test_rows_that_wait_get_a_new_column_of_the_source(wide, deletes):
+    declare(wide, more="schema_changes: apply", deletes=deletes)
+    names(wide, 1, "1,Anna")
+    wide.run("INSERT INTO s.p VALUES (1, 2), (2, 3), (3, 1), (4, 3)")
+    load(wide)
+    wide.run("ALTER TABLE s.p ADD u text", "ALTER TABLE s.p ALTER u SET STORAGE EXTERNAL")
+    wide.run(f"UPDATE s.p SET u = {LARGE.format(1)} WHERE id = 3")
+    load(wide)
+    wide.run("UPDATE s.p SET b = 3 WHERE id = 3")
+    assert load(wide).details["p_rows_waiting"] == 4
+    names(wide, 2, "2,Bert")
+    load(wide)
+    wide.run("UPDATE s.p SET b = 1 WHERE id = 3", "UPDATE s.p SET u = 'x' WHERE id = 4")
+    names(wide, 3, "3,Carl")
+    load(wide)
+    assert rows(wide, "u") == wide.rows("SELECT id, b, u FROM s.p ORDER BY 1")
+    assert [name for _, _, name in rows(wide, "name")] == ["Bert", "Carl", "Anna", "Carl"]
+    wide.run("ALTER TABLE s.p ADD name text", "UPDATE s.p SET name = 'mine'")
+    with pytest.raises(Exception, match="has the column 'name', which a lookup fills: give the looked-up column"):
+        load(wide)
+    equal(wide)
+
+
 def test_tasks_of_spark_let_rows_wait(followed_by_spark):
     wide = wide_lake(followed_by_spark)
     declare(wide, more="split: id\n      parts: 2", options="options: {bucket: '-1'}")
