@@ -21,7 +21,9 @@ def postgres_mistakes(spec: TableSpec, part: Part) -> Iterator[tuple[Key, str]]:
     if source.database:
         yield (
             ("source", "database"),
-            "has no place in a part: each part has a slot of its own, and loads alone; write url",
+            f"{source.database:.40} is a slot that tables share, and a part cannot share one, because it loads alone: write "
+            "url, which gives the part a slot of its own, or load a table with this database, and fill the part by a "
+            "query with `read: changes` over it",
         )
     if source.source_column:
         yield (

@@ -174,7 +174,7 @@ WRONG = [
     (CHANGES, "source", "checks: [{type: lag, max_minutes: 1}]\nsource", ":3: unknown key checks[0].max_minutes; did you mean max_bytes? (known here: …)"),
     (CHANGES, "source", "checks: [{type: lag, max_seconds: 9, block: true}]\nsource", ":3: checks[0].block: has no place in a lag check: a load makes the lag smaller"),
     (CHANGES, "t: STRING", "t: VARIANT", ":1: columns.t: a database has no values of the type VARIANT: load the table from parquet, a query or a function"),
-    (SLOTS, 'url: "postgresql://h/d"', "database: shop", ":4: parts.a.source.database: has no place in a part: each part has a slot of its own, and loads alone; write url"),
+    (SLOTS, 'url: "postgresql://h/d"', "database: shop", ":4: parts.a.source.database: shop is a slot that tables share, and a part cannot share one, because it loads alone: write url, which gives the part a slot of its own, or load a table with this database, and fill the part by a query with `read: changes` over it"),
     (SLOTS, "table: s.a}", "table: [s.a, s.b], source_column: a}", ":4: parts.a.source.source_column: has no place in a part, which follows one table: load a table from these tables, and fill the part by a query with `read: changes` over it"),
     (SLOTS, ", order_by: a_at", "", ":4: parts.a.order_by: must be one column of the type BIGINT, which loads fill with the position in the log: the log has no old values for rows that are deleted, so a column of the source cannot order them"),
     (SLOTS, "columns: a,", "columns: [a, a_at],", ":4: parts.a.order_by: 'a_at' is filled by loads: remove it from columns"),
