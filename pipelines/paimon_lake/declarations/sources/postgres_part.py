@@ -21,9 +21,9 @@ def postgres_mistakes(spec: TableSpec, part: Part) -> Iterator[tuple[Key, str]]:
     if source.database:
         yield (
             ("source", "database"),
-            f"{source.database:.40} is a slot that tables share, and a part cannot share one, because it loads alone: write "
-            "url, which gives the part a slot of its own, or load a table with this database, and fill the part by a "
-            "query with `read: changes` over it",
+            f"{source.database:.40} is a slot that tables share, and a part cannot share one, because it loads alone: "
+            "write url, which gives the part a slot of its own, or load a table with this database, and fill the part "
+            "by a query with `read: changes` over it",
         )
     if source.source_column:
         yield (
