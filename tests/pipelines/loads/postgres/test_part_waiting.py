@@ -11,6 +11,7 @@ from paimon_lake.loads import load as loads
 from paimon_lake.loads.lag import lag
 from paimon_lake.loads.ledger.ledger import read_ledger
 from paimon_lake.loads.lookup.due_rows import due_now
+from paimon_lake.loads.postgres import postgres_changes
 from paimon_lake.steps.audit import audit_loads
 from tests.support.postgres import PASSWORD
 
@@ -166,6 +167,20 @@ def test_an_unchanged_large_value_is_the_one_of_the_row_that_waits(wide):
     load(wide)
     assert rows(wide, "t") == wide.rows("SELECT id, b, t FROM s.p ORDER BY 1")
     assert wide.lake.rows(REJECTS) == []
+    equal(wide)
+
+
+def test_a_load_that_only_moves_the_position_tries_rows_that_wait(wide, monkeypatch):
+    wide.run("INSERT INTO s.p VALUES (2, 2)")
+    load(wide)
+    monkeypatch.setattr(postgres_changes, "IDLE_BYTES", 1)
+    wide.run("UPDATE s.o SET n = 5")
+    names(wide, 1, "2,Bert")
+    before = read_ledger(wide.lake.table(NAME), f"{NAME} part p").position["lsn"]
+    result = load(wide)
+    assert (len(result.commits), result.details["rows_waited"], result.details["changes"]) == (1, 1, 0)
+    assert rows(wide, "name") == [(2, 2, "Bert")]
+    assert read_ledger(wide.lake.table(NAME), f"{NAME} part p").position["lsn"] != before
     equal(wide)
 
 
