@@ -8,7 +8,7 @@ from paimon_core.errors import CorruptTable, StorageError
 from paimon_core.table.table import Table
 from paimon_core.types import DataType, parse_type
 from paimon_lake.declarations import Settings, TableSpec
-from paimon_lake.declarations.sources.schema_changes import alters_table, is_wider
+from paimon_lake.declarations.sources.schema_changes import altered_columns, as_loaded, is_wider
 from paimon_lake.tables import open_lake
 
 DAMAGES = (CorruptTable, StorageError)
@@ -47,7 +47,7 @@ def differences_of(spec: TableSpec, table: Table) -> list[str]:
     ):
         if tuple(declared_names) != tuple(names):
             found.append(f"has the {role} ({', '.join(names)}), and ({', '.join(declared_names)}) is declared")
-    for option, value in spec.table_options.items():
+    for option, value in as_loaded(spec, table.schema).table_options.items():
         if (present := table.schema.options.get(option)) != value:
             found.append(f"has option {option} = {present}, and {value} is declared")
     if (comment := table.schema.comment or "") != spec.comment:
@@ -59,6 +59,7 @@ def column_differences(spec: TableSpec, table: Table) -> list[str]:
     """Return how the columns of a table differ from the declared columns; [] for a declaration without columns."""
     found = []
     have = {field.name: field.type for field in table.schema.fields}
+    altered = altered_columns(spec, table.schema)
     for column, text in spec.columns.items():
         if column not in have:
             found.append(f"has no column {column}, which is declared as {text}")
@@ -67,14 +68,27 @@ def column_differences(spec: TableSpec, table: Table) -> list[str]:
         # Arrow types of texts have no length: VARCHAR(1) and STRING are the same Arrow type.
         lengths = (declared.length, declared.precision) != (there.length, there.precision)
         if lengths or declared.to_arrow() != there.to_arrow():
-            is_loaded = alters_table(spec.source) and is_wider(declared, there)
+            is_loaded = column in altered and is_wider(declared, there)
             advice = f": loads widened it; declare `{column}: {_quoted(there)}`" if is_loaded else ""
             found.append(f"has column {column} as {there}, and it is declared as {text}{advice}")
     for column in have if spec.columns else ():
         if column not in spec.columns:
-            is_loaded = alters_table(spec.source) and have[column].nullable
-            advice = f": loads added it; add the line `{column}: {_quoted(have[column])}`" if is_loaded else ""
+            advice = ""
+            if column in altered and have[column].nullable:
+                advice = f": loads added it; add the line `{column}: {_quoted(have[column])}`"
+                advice += f" to columns, and {column} to parts.{part}.columns" if (part := altered[column]) else ""
             found.append(f"has column {column}, which is not declared{advice}")
+    return found
+
+
+def group_differences(spec: TableSpec, table: Table) -> list[str]:
+    """Return which parts have other columns in a table than in its declaration, in any order; [] without parts."""
+    found = []
+    for name, part in spec.parts.items():
+        declared, there = set(part.columns) - set(part.order_by), part.columns_in(table.schema.options)
+        if declared != set(there):
+            listed = ", ".join(there) or "no columns"
+            found.append(f"has {listed} in the part {name}, and {', '.join(part.columns)} is declared")
     return found
 
 

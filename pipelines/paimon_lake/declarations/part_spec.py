@@ -294,8 +294,12 @@ def _of_part(spec: TableSpec, name: str, part: Part) -> Iterator[tuple[Key, str]
         yield (*key, "deletes"), "row has no effect: the part has no kinds, so none of its rows deletes"
     if part.kinds is not None and part.kinds.column in spec.columns and part.kinds.column not in part.filled:
         yield (*key, "kinds", "column"), f"{part.kinds.column!r:.80} is a column that this part does not fill"
-    if getattr(part.source, "schema_changes", "") == "apply":
-        yield (*key, "source", "schema_changes"), "apply cannot be used in a part: a new column would belong to no part"
+    if getattr(part.source, "schema_changes", "") == "apply" and not isinstance(part.source, PostgresChangesSource):
+        yield (
+            (*key, "source", "schema_changes"),
+            "apply can be used in a part only if its source is of type postgres_changes: declare the new columns, or "
+            "set ignore",
+        )
     if isinstance(part.source, FilesSource | KafkaSource):
         for role, columns in (("rename", part.source.rename.values()), ("add", part.source.add)):
             for column in columns:

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from paimon_core.schema import DataField
+from paimon_core.types import DataType
+from paimon_lake.declarations.part_spec import PartSpec
 from paimon_lake.declarations.sources.kafka import KafkaSource
 from paimon_lake.declarations.sources.source import FilesSource
-from paimon_lake.loads.schema_changes import hold
+from paimon_lake.loads.schema_changes import hold, hold_in_part
 from paimon_lake.loads.step import LoadStep
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files.events.new_columns import column_types
@@ -48,6 +50,19 @@ def left_out_columns(
         )
     hold(step.table, {named[name]: kind for name, kind in types.items()}, "the source")
     return [name for name in unknown if name not in step.table.schema.names]
+
+
+def hold_columns(step: LoadStep, columns: Mapping[str, DataType], where: str) -> None:
+    """Let the table of a load hold columns of these types, as ``hold`` does; new columns of a part belong to this part.
+
+    ``where``: the source in errors. Raises TableAltered after an alteration, and PipelineError for a change that the
+    table cannot follow, and for a new column that a lookup or another part fills.
+    """
+    check_not_looked_up(step, columns, where)
+    if isinstance(step.spec, PartSpec):
+        hold_in_part(step.table, columns, where, step.spec.part, step.settings.table(step.spec.name).parts)
+    else:
+        hold(step.table, columns, where)
 
 
 def check_not_looked_up(step: LoadStep, columns: Iterable[str], where: str) -> None:

@@ -21,9 +21,10 @@ from paimon_core.write.staging import is_staged
 from paimon_lake.check_result import CheckResult
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.databases import database_of
+from paimon_lake.declarations.part_spec import PartSpec, part_spec
 from paimon_lake.declarations.sources.lookup import waits
 from paimon_lake.declarations.sources.schema_changes import as_loaded
-from paimon_lake.differences import column_differences
+from paimon_lake.differences import column_differences, group_differences
 from paimon_lake.loads.blocking_audit import blocking_audit
 from paimon_lake.loads.commit import LoadCommit, NumberTaken, commit_load, newest_load
 from paimon_lake.loads.done import mark_loaded
@@ -163,7 +164,7 @@ class _TableRun:
                 f"{spec.name}: reload of some partitions would {adds} their rows again; reload the whole table"
             )
         table = open_table(settings, spec.name, create=True)
-        _check_columns(spec, table)
+        spec = _spec_of(settings, spec, table)
         return _TableRun(spark, settings, spec, table, keys, run_key, reload, properties, state_of(table), started)
 
     @property
@@ -194,6 +195,7 @@ class _TableRun:
             )
         except TableAltered as altered:
             self.table = altered.table
+            self.spec = _spec_of(self.settings, self.spec, self.table)
             return self.load(source)
         if isinstance(done, NothingToLoad):
             self.rest = done
@@ -300,11 +302,17 @@ def _step(
     return step
 
 
-def _check_columns(spec: TableSpec, table: Table) -> None:
-    if found := column_differences(as_loaded(spec, table.schema.fields), table):
+def _spec_of(settings: Settings, spec: TableSpec, table: Table) -> TableSpec:
+    """Return the declaration for loads; a part has the columns that its loads added to the table.
+
+    Raises PipelineError when the columns of the table are not the declared ones.
+    """
+    loaded = as_loaded(settings.table(spec.name), table.schema)
+    if found := [*column_differences(loaded, table), *group_differences(loaded, table)]:
         raise PipelineError(
             f"{spec.name} {found[0]}: `paimon-lake apply` alters the table, or change the declaration back"
         )
+    return part_spec(loaded, spec.part) if isinstance(spec, PartSpec) else spec
 
 
 def _mark(step: LoadStep, *, again: bool) -> None:

@@ -119,6 +119,8 @@ class PlannedLoad:
     """Whether the load must directly follow the newest load of the ledger; otherwise it is planned again."""
     lookups: Lookups | None = None
     """How the tasks look up columns of other tables; None for a source without lookups."""
+    clears_waiting: bool = False
+    """Whether the rows that waited before no longer wait, although the load replaces no rows of the table."""
 
 
 @dataclass(frozen=True)

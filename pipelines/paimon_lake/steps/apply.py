@@ -54,7 +54,7 @@ def apply(settings: Settings, *, drop: bool = False, lossy: Collection[str] = ()
         with _told(name, problems):
             if catalog.table_exists(name):
                 table = catalog.table(name)
-                spec = as_loaded(spec, table.schema.fields, drop=drop)
+                spec = as_loaded(spec, table.schema, drop=drop)
                 planned.append((spec, table, _changes(settings, spec, table, drop, lossy)))
             elif spec.columns:
                 missing.append(name)

@@ -41,6 +41,15 @@ class Part(Model):
         """The columns of the part, with the columns that order its rows."""
         return tuple(dict.fromkeys((*self.columns, *self.order_by)))
 
+    @property
+    def group_option(self) -> str:
+        """The option of the table whose value names the columns of the part, without the columns of ``order_by``."""
+        return f"fields.{','.join(self.order_by)}.sequence-group"
+
+    def columns_in(self, options: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the columns of the part in a table with ``options``, in their order; loads may have added some."""
+        return tuple(name for text in options.get(self.group_option, "").split(",") if (name := text.strip()))
+
     def has_order_to_fill(self, types: Mapping[str, str]) -> bool:
         """Whether the rows are ordered by one BIGINT column, which loads can fill; ``types``: of the columns."""
         return len(self.order_by) == 1 and types.get(self.order_by[0], "").upper().strip() == "BIGINT"
@@ -52,7 +61,6 @@ def part_options(parts: Mapping[str, Part]) -> dict[str, str]:
         return {}
     options = {"merge-engine": "partial-update"}
     for part in parts.values():
-        group = [column for column in part.columns if column not in part.order_by]
-        options[f"fields.{','.join(part.order_by)}.sequence-group"] = ",".join(group)
+        options[part.group_option] = ",".join(column for column in part.columns if column not in part.order_by)
     removing = [column for part in parts.values() if part.deletes == "row" for column in part.order_by]
     return options | ({_REMOVING: ",".join(removing)} if removing else {})

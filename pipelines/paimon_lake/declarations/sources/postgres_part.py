@@ -21,7 +21,9 @@ def postgres_mistakes(spec: TableSpec, part: Part) -> Iterator[tuple[Key, str]]:
     if source.database:
         yield (
             ("source", "database"),
-            "is not allowed in a part: each part has a slot of its own, and loads alone; write url",
+            f"{source.database:.40} is a slot that tables share, and a part cannot share one, because it loads alone: "
+            "write url, which gives the part a slot of its own, or load a table with this database, and fill the part "
+            "by a query with `read: changes` over it",
         )
     if source.source_column:
         yield (
@@ -40,12 +42,6 @@ def postgres_mistakes(spec: TableSpec, part: Part) -> Iterator[tuple[Key, str]]:
     if part.kinds is not None:
         yield ("kinds",), "is not allowed here: the log of PostgreSQL says what is inserted, updated and deleted"
     for number, lookup in enumerate(source.lookup):
-        if lookup.missing == "wait":
-            yield (
-                ("source", "lookup", number, "missing"),
-                "wait cannot be used in a part with changes of PostgreSQL: use null or reject, or load a table with "
-                "this lookup, and fill the part by a query with `read: changes` over it",
-            )
         for column in lookup.on:
             if column in spec.columns and column not in (*spec.primary_key, *part.columns):
                 yield (

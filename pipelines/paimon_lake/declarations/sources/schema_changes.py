@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
-from paimon_core.schema import DataField
+from paimon_core.schema import TableSchema
 from paimon_core.types import STRING_ROOTS, DataType, TypeRoot, parse_type
 from paimon_lake.declarations.sources.source import Source
 from paimon_lake.declarations.table import TableSpec
@@ -21,22 +21,43 @@ def alters_table(source: Source | None) -> bool:
     return getattr(source, "schema_changes", "refuse") == "apply"
 
 
-def as_loaded(spec: TableSpec, fields: Sequence[DataField], *, drop: bool = False) -> TableSpec:
-    """Return a declaration with the columns that loads added to its table, and with the types to which loads widened
-    its columns.
+def altered_columns(spec: TableSpec, schema: TableSchema) -> Mapping[str, str]:
+    """Return the columns of a table that loads may have added or widened, each with the part that fills it.
 
-    With ``drop``, only the types are taken over. When loads do not alter the table, the declaration is unchanged.
+    A table without parts has "" in the place of the part. ``schema``: the present schema of the table.
     """
-    if not alters_table(spec.source) or not spec.columns:
+    if not spec.parts:
+        return dict.fromkeys(schema.names, "") if alters_table(spec.source) else {}
+    found: dict[str, str] = {}
+    for name, part in spec.parts.items():
+        if alters_table(part.source):
+            found |= dict.fromkeys(part.columns_in(schema.options), name)
+    return found
+
+
+def as_loaded(spec: TableSpec, schema: TableSchema, *, drop: bool = False) -> TableSpec:
+    """Return a declaration with the columns that loads added to its table, and the types that they widened.
+
+    A column that a part added becomes one of its columns. With ``drop``, only the types are taken over. When loads do
+    not alter the table, the declaration is unchanged.
+    """
+    altered = altered_columns(spec, schema)
+    if not altered or not spec.columns:
         return spec
     columns = dict(spec.columns)
-    for field in fields:
+    for field in schema.fields:
+        if field.name not in altered:
+            continue
         if field.name not in columns:
             if field.type.nullable and not drop:
                 columns[field.name] = field.type.sql
         elif is_wider(parse_type(columns[field.name]), field.type):
             columns[field.name] = field.type.sql
-    return spec.model_copy(update={"columns": columns})
+    parts = dict(spec.parts)
+    for column, name in altered.items():
+        if name and column in columns and column not in spec.columns:
+            parts[name] = parts[name].model_copy(update={"columns": (*parts[name].columns, column)})
+    return spec.model_copy(update={"columns": columns} | ({"parts": parts} if parts else {}))
 
 
 def is_same_kind(one: DataType, other: DataType) -> bool:

@@ -188,7 +188,7 @@ def _recorded(
     is_void: bool,
 ) -> PlannedLoad:
     """Return the load with the snapshots of the looked-up tables and the files of waiting rows in its entries."""
-    cleared = is_void or (planned.replace is not None and planned.replace.everything)
+    cleared = is_void or planned.clears_waiting or (planned.replace is not None and planned.replace.everything)
 
     def write() -> WriteResult:
         written = planned.write()

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
@@ -80,6 +80,12 @@ class Lookups:
     def retries(self) -> bool:
         """Whether this load tries waiting rows again."""
         return self.waiting is not None and self.waiting.snapshot is not None and self.waiting.is_due
+
+    def without_waiting(self) -> Lookups:
+        """Return the lookups of a load before which no row waits."""
+        if self.waiting is None:
+            return self
+        return replace(self, waiting=replace(self.waiting, snapshot=None, is_due=False))
 
 
 def abort_waiting(lookups: Lookups | None, messages: Sequence[CommitMessage]) -> None:

@@ -226,7 +226,8 @@ class TaskLookups:
 def _waiting_view(waiting: WaitingRows | None) -> TableView | None:
     if waiting is None or waiting.snapshot is None:
         return None
-    return TableView(waiting.reference.open()).at(snapshot=waiting.snapshot)
+    context = waiting.reference.open()  # with the columns of this load, which the schema of the snapshot may lack
+    return TableView(context, context.snapshots.read(waiting.snapshot))
 
 
 def waiting_hashes(waiting: WaitingRows) -> Hashes:

@@ -1,10 +1,13 @@
 """Part changes: the loads of a part of a wide table that follows a table of PostgreSQL.
 
-The copy and the increments are read as for a whole table, with a slot for the part. The rows of the part replace only
-the values of the part, so the load overwrites nothing: a copy and a TRUNCATE write a row -D for each row that does not
-exist any more. The order value of the rows of a load is its position in the log. It is a greater number if the part
-already has greater numbers, because the log of another server, or of a server that was restored, may begin lower. All
-rows of one load have the same number. The ledger records it as its watermark, and the next load has a greater number.
+The copy and the increments are those of a table, with a slot of the part. Their rows replace only the values of the
+part, so nothing is overwritten: a copy and a TRUNCATE write a row -D for what is gone. The rows of a load have its
+position in the log as their order, or a greater number where the part has greater ones, because the log of a server
+that was restored, or of another server, may begin lower. All rows of one load have the same number. The ledger
+records it as its watermark, and the next load has a greater number.
+
+A row that waits for a row of another table keeps its number, which is greater than the number of the row that the table
+has. A copy and a TRUNCATE also end the wait of all rows that waited before.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from paimon_core.spark.reference import TableReference
 from paimon_lake.declarations.part_spec import PartSpec
 from paimon_lake.loads.database import DatabaseRead
 from paimon_lake.loads.ledger.load_snapshot import WATERMARK
+from paimon_lake.loads.lookup.lookups import Lookups
 from paimon_lake.loads.postgres.log_batch import LogBatch
 from paimon_lake.loads.postgres.opened_source import OpenedSource
 from paimon_lake.loads.postgres.part_rows import (
@@ -29,7 +33,7 @@ from paimon_lake.loads.postgres.part_rows import (
     Removal,
 )
 from paimon_lake.loads.postgres.postgres_changes import PostgresChangesLoads, encoded
-from paimon_lake.loads.postgres.stored_rows import StoredRows
+from paimon_lake.loads.postgres.stored_rows import NewestRows, StoredRows
 from paimon_lake.loads.postgres.table_copy import planned_copy
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
 from paimon_lake.loads.write_tasks import WriteResult, write_parts
@@ -63,13 +67,15 @@ class PartChangesLoads(PostgresChangesLoads):
                 "choose another name for order_by"
             )
         planned = planned_copy(step, server, source, self._source, is_shared=False, write=_write_copy)
-        return replace(planned, replace=None)
+        return replace(planned, replace=None, clears_waiting=True)
 
     def _changes(
         self, step: LoadStep, server: Server, source: OpenedSource, position: Position
     ) -> PlannedLoad | NothingToLoad:
         planned = super()._changes(step, server, source, position)
-        return planned if isinstance(planned, NothingToLoad) else replace(planned, replace=None)
+        if isinstance(planned, NothingToLoad):
+            return planned
+        return replace(planned, replace=None, clears_waiting=planned.replace is not None)
 
     def _read(
         self, step: LoadStep, server: Server, source: OpenedSource, position: Position, batch: LogBatch
@@ -83,18 +89,23 @@ class PartChangesLoads(PostgresChangesLoads):
     ) -> WriteResult:
         of_part = PartRows(step.spec.order_by[0], self._number)
         told = WriteResult(entries={WATERMARK: json.dumps(of_part.number)}, ignored_columns=tuple(ignored))
-        if not len(found.batch) and not found.is_truncated:
+        lookups = step.lookups
+        if lookups is not None and found.is_truncated:
+            lookups = lookups.without_waiting()
+        retries = lookups is not None and lookups.retries
+        if not len(found.batch) and not found.is_truncated and not retries:
             return told
         latest = step.table.latest_snapshot()
         stored = StoredRows(TableReference.of(step.table.context), None if latest is None else latest.id)
         reader = ChangedPart(
             ChangeRows(rows, step.spec.primary_key),
-            PartStoredRows(stored),
+            NewestRows.of(PartStoredRows(stored), None if lookups is None else lookups.waiting),
             name,
             of_part,
             _removal(step, rows, of_part) if found.is_truncated else None,
         )
-        written = _written(step, [encoded(found.batch)], reader)
+        payloads = [encoded(found.batch)] if len(found.batch) or found.is_truncated else []
+        written = _written(step, payloads, reader, lookups)
         return replace(written, entries=told.entries, ignored_columns=told.ignored_columns)
 
 
@@ -104,11 +115,14 @@ def _write_copy(step: LoadStep, read: DatabaseRead, parts: Sequence[str], snapsh
     queries = tuple(select(read.rows.selected, read.database.relation, [part]) for part in parts)
     removal = _removal(step, read.rows, of_part)
     payloads = [*([] if removal is None else [REMOVE]), *(query.encode() for query in queries)]
-    written = _written(step, payloads, CopiedPart(read, queries, snapshot, of_part, removal))
+    lookups = None if step.lookups is None else step.lookups.without_waiting()
+    written = _written(step, payloads, CopiedPart(read, queries, snapshot, of_part, removal), lookups)
     return replace(written, entries={WATERMARK: json.dumps(of_part.number)})
 
 
-def _written(step: LoadStep, payloads: Sequence[bytes], reader: CopiedPart | ChangedPart) -> WriteResult:
+def _written(
+    step: LoadStep, payloads: Sequence[bytes], reader: CopiedPart | ChangedPart, lookups: Lookups | None
+) -> WriteResult:
     return write_parts(
         step.spark(),
         payloads,
@@ -118,7 +132,7 @@ def _written(step: LoadStep, payloads: Sequence[bytes], reader: CopiedPart | Cha
         step.stamp,
         kinds=KIND,
         overwrites=False,
-        lookups=step.lookups,
+        lookups=lookups,
     )
 
 

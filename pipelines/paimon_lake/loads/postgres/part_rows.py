@@ -22,13 +22,13 @@ import pyarrow.compute as pc
 from paimon_core import col
 from paimon_core.codec.binary_row.bucket_hash import hash_rows
 from paimon_core.spark.reference import TableReference
-from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 from paimon_lake.loads.database import DatabaseRead
 from paimon_lake.loads.lookup.segment import Segment, TooLarge
 from paimon_lake.loads.postgres.stored_rows import StoredRows
 from paimon_lake.protocol import KIND, PipelineError, size_text
 from paimon_lake.sources.files.rejects import Parsed, no_rejects
-from paimon_lake.sources.postgres.change_rows import ChangeRows
+from paimon_lake.sources.postgres.change_rows import ChangeRows, CurrentRows
 
 KEY_BYTES = 1 << 30
 """The greatest size of the keys of a source, or of a batch, where deletions remove whole rows of the wide table."""
@@ -74,10 +74,11 @@ class Removal:
         ``written``: the other rows that the load writes; no row is yielded for the key of such a row when a row -D
         removes whole rows.
         """
-        table = Table(self.table.open())
+        context = self.table.open()  # with the columns of this load, which the schema of the snapshot may lack
+        table = TableView(context, context.snapshots.read(self.snapshot))
         key, kept = list(table.schema.primary_keys), None
         has_values = reduce(or_, (col(name).is_not_null() for name in self.filled))
-        for keys in table.at(snapshot=self.snapshot).scan(key, where=has_values).to_batches():
+        for keys in table.scan(key, where=has_values).to_batches():
             if self.removes_rows and len(keys):
                 kept = self._keys_of(table, written()) if kept is None else kept
                 found = kept.find(keys.columns, hash_rows(keys.columns, kept.key))
@@ -92,7 +93,7 @@ class Removal:
             rows = self.rows(rows.append_column(KIND, pa.repeat(pa.scalar("-D"), len(rows))))
             yield Parsed(rows, no_rejects(), len(rows), removals=len(rows))
 
-    def _keys_of(self, table: Table, written: Iterable[pa.RecordBatch]) -> Segment:
+    def _keys_of(self, table: TableView, written: Iterable[pa.RecordBatch]) -> Segment:
         fields = [table.schema.by_name[name] for name in table.schema.primary_keys]
         schema = pa.schema([(one.name, one.type.to_arrow()) for one in fields])
         keys = (batch.select(schema.names).cast(schema) for batch in written)
@@ -156,7 +157,7 @@ class ChangedPart:
     """Converts a batch of changes in a task, after the removal of all values for a TRUNCATE."""
 
     changes: ChangeRows
-    stored: PartStoredRows
+    stored: CurrentRows
     name: str
     """The name of the source in rejects."""
     rows: PartRows

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from paimon_core.spark.reference import TableReference
 from paimon_lake.declarations.sources.source import PostgresChangesSource
-from paimon_lake.loads.added_columns import check_not_looked_up
+from paimon_lake.loads.added_columns import hold_columns
 from paimon_lake.loads.database import naming
 from paimon_lake.loads.ledger.load_snapshot import POSITION
 from paimon_lake.loads.postgres.lag import IDLE_BYTES, IDLE_MESSAGES, lag_after
@@ -39,14 +39,13 @@ from paimon_lake.loads.postgres.source_columns import sentences
 from paimon_lake.loads.postgres.stored_rows import NewestRows, StoredRows
 from paimon_lake.loads.postgres.table_copy import planned_copy
 from paimon_lake.loads.replacement import Replace
-from paimon_lake.loads.schema_changes import hold
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
 from paimon_lake.loads.write_tasks import WriteResult, write_parts
 from paimon_lake.protocol import KIND, PipelineError, some
 from paimon_lake.sources.database import open_database
 from paimon_lake.sources.database_rows import DatabaseRows
 from paimon_lake.sources.files.rejects import Parsed
-from paimon_lake.sources.postgres.change_rows import ChangeRows
+from paimon_lake.sources.postgres.change_rows import ChangeRows, CurrentRows
 from paimon_lake.sources.postgres.log_end import LogEnd, log_after
 from paimon_lake.sources.postgres.lsn import lsn_text
 from paimon_lake.sources.postgres.net_changes import NetBatch, net_changes
@@ -168,8 +167,9 @@ class PostgresChangesLoads:
         return NothingToLoad([f"no changes of {server.database.name} up to {lsn_text(end)}"], {**told, **lag})
 
     def _continued(self, step: LoadStep, server: Server, source: OpenedSource, position: Position) -> Position:
-        """Return the position with only the columns that the table has, and with the present name of the source."""
-        kept = {name: column for name, column in position.columns.items() if name in step.table.schema.names}
+        """Return the position with only the columns that the load fills, and with the present name of the source."""
+        names = {name for name in step.table.schema.names if step.spec.fills(name)}
+        kept = {name: column for name, column in position.columns.items() if name in names}
         position = replace(position, columns=kept, table=".".join(source.name))
         return replace(position, publication_version=self._checked(server, source, position))
 
@@ -270,8 +270,7 @@ class PostgresChangesLoads:
         """
         moved, types = source.columns.moved(server, position, to)
         if self._source.schema_changes == "apply":
-            check_not_looked_up(step, types, source.text)
-            hold(step.table, types, source.text)
+            hold_columns(step, types, source.text)
         return moved
 
     def _write(
@@ -322,7 +321,7 @@ class _Reader:
     """Converts a batch of changes in a task."""
 
     rows: ChangeRows
-    stored: StoredRows | NewestRows
+    stored: CurrentRows
     name: str
     """The name of the source in rejects."""
 

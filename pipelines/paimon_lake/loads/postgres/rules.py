@@ -181,7 +181,7 @@ def check_relation(name: str, relation: Relation, key: Collection[str], refused:
     if refused:
         raise PipelineError(
             f"{name} has new columns: {some(refused)}. Add them to the declaration and {RELOAD}, or set "
-            "source.schema_changes: apply, which adds them (not to a part), or ignore, which leaves them out"
+            "source.schema_changes: apply, which adds them, or ignore, which leaves them out"
         )
 
 

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 from paimon_core import col
 from paimon_core.predicate import Predicate
 from paimon_core.spark.reference import TableReference
-from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 from paimon_lake.loads.lookup.lookups import WaitingRows
+from paimon_lake.sources.postgres.change_rows import CurrentRows
 
 
 @dataclass(frozen=True)
@@ -28,17 +29,17 @@ class StoredRows:
 
         A null in a key has no row. Memory: the values of these rows, and the batches of one scan.
         """
-        context = self.reference.open()
-        table = Table(context)
+        context = self.reference.open()  # with the columns of this load, which the schema of the snapshot may lack
         if self.snapshot is None:
-            empty = table.arrow_schema.empty_table().select(columns)
+            empty = TableView(context).arrow_schema.empty_table().select(columns)
             return _taken(empty, np.full(len(keys), -1))
         wanted: Predicate | None = None
         for name in keys.column_names:
             one = col(name).is_in([value for value in keys[name].unique().to_pylist() if value is not None])
             wanted = one if wanted is None else wanted & one
         names = [*keys.column_names, *columns]
-        found = table.at(snapshot=self.snapshot).scan(names, where=wanted).to_arrow()
+        view = TableView(context, context.snapshots.read(self.snapshot))
+        found = view.scan(names, where=wanted).to_arrow()
         return _taken(found.select(columns), _places(found.select(keys.column_names), keys))
 
 
@@ -46,11 +47,11 @@ class StoredRows:
 class NewestRows:
     """The newest rows of a table and its waiting rows: a waiting row is newer than the table's row with its key."""
 
-    stored: StoredRows
+    stored: CurrentRows
     waiting: StoredRows
 
     @staticmethod
-    def of(stored: StoredRows, waiting: WaitingRows | None) -> StoredRows | NewestRows:
+    def of(stored: CurrentRows, waiting: WaitingRows | None) -> CurrentRows:
         """Return the rows of a table, with the rows that wait when its load begins, if rows can wait."""
         if waiting is None or waiting.snapshot is None:
             return stored

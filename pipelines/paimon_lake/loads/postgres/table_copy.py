@@ -11,14 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from paimon_lake.declarations.sources.source import PostgresChangesSource
-from paimon_lake.loads.added_columns import check_not_looked_up
+from paimon_lake.loads.added_columns import hold_columns
 from paimon_lake.loads.database import DatabaseRead, naming, parts_of, write_read
 from paimon_lake.loads.ledger.load_snapshot import POSITION
 from paimon_lake.loads.postgres.names import PUBLICATION, SLOT
 from paimon_lake.loads.postgres.opened_source import OpenedSource
 from paimon_lake.loads.postgres.rules import check_publication, check_slot
 from paimon_lake.loads.replacement import Replace
-from paimon_lake.loads.schema_changes import hold
 from paimon_lake.loads.step import LoadStep, PlannedLoad
 from paimon_lake.loads.write_tasks import WriteResult
 from paimon_lake.protocol import PipelineError
@@ -66,8 +65,7 @@ def hold_since(
     """With ``schema_changes: apply``, add the columns that the source got since a position to the table."""
     if position is not None and options.schema_changes == "apply":
         types = source.columns.types_since(server, position)
-        check_not_looked_up(step, types, source.text)
-        hold(step.table, types, source.text)
+        hold_columns(step, types, source.text)
 
 
 def _recorded(step: LoadStep) -> Position | None:

@@ -104,3 +104,26 @@ def test_a_new_column_that_a_lookup_fills_is_refused(followed):
     path.write_text(text.replace("apply", "ignore"))
     assert followed.load().details["ignored_columns"] == "name"
     assert followed.lake.rows("shop.o") == [(1, "a", "Anna")]
+
+
+def test_rows_that_wait_get_a_new_column_of_the_source(followed):
+    declare(followed, "missing: wait, max_wait: 2 d")
+    path = followed.lake.folder / "tables" / "shop.o.yaml"
+    path.write_text(path.read_text().replace("table: s.o", "table: s.o, schema_changes: apply"))
+    names(followed, 1, "a,Anna")
+    followed.run("INSERT INTO s.o VALUES (1, 'b'), (2, 'c'), (3, 'a'), (4, 'c')")
+    followed.load()
+    followed.run("ALTER TABLE s.o ADD large text", "ALTER TABLE s.o ALTER large SET STORAGE EXTERNAL")
+    followed.run("UPDATE s.o SET large = repeat('1', 9000) WHERE id = 3")
+    followed.load()
+    followed.run("UPDATE s.o SET t = 'c' WHERE id = 3")
+    assert followed.load().details["rows_waiting"] == 4
+    names(followed, 2, "b,Bert")
+    followed.load()
+    followed.run("UPDATE s.o SET t = 'a' WHERE id = 3", "UPDATE s.o SET large = 'x' WHERE id = 4")
+    names(followed, 3, "c,Carl")
+    followed.load()
+    found = {
+        row["id"]: (row["name"], row["large"]) for row in followed.lake.table("shop.o").scan().to_arrow().to_pylist()
+    }
+    assert found == {1: ("Bert", None), 2: ("Carl", None), 3: ("Anna", "1" * 9000), 4: ("Carl", "x")}

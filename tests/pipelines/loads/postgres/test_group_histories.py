@@ -82,7 +82,7 @@ def test_each_version_is_a_state_of_the_source_whose_columns_change(shared, monk
             if round_number == 0 or pick.random() < 0.4:
                 history.commit()  # the first copy waits for transactions that run
             if pick.random() < 0.6:
-                die_in_a_load(shared, monkeypatch, history, (*GROUP_PLACES, (loading, "hold")))
+                die_in_a_load(shared, monkeypatch, history, (*GROUP_PLACES, (loading, "hold_columns")))
             history.commit()
             complete(shared.lake, pick.choice(shared.names))
             check(shared, history)

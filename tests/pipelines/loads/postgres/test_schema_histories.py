@@ -51,7 +51,7 @@ def die_in_a_load(followed, monkeypatch, place):
         with dying(monkeypatch, place):
             followed.load()
         return
-    real = loading.hold
+    real = loading.hold_columns
 
     def altered(*given, **more):
         with contextlib.suppress(TableAltered):
@@ -60,5 +60,5 @@ def die_in_a_load(followed, monkeypatch, place):
         die()
 
     with monkeypatch.context() as patched, contextlib.suppress(KeyboardInterrupt):
-        patched.setattr(loading, "hold", altered)
+        patched.setattr(loading, "hold_columns", altered)
         followed.load()
