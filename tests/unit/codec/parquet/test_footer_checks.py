@@ -2,9 +2,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paimon_core.codec.parquet.footer_checks import check_footer
+from paimon_core.codec.parquet.footer_checks import _leaves, check_footer
 from paimon_core.codec.parquet.thrift import BINARY, I32, I64, LIST, STRUCT, Struct, parse_struct
 from paimon_core.datafile.parquet.footer import footer_of
+from paimon_core.limits import STORED_DEPTH
 
 TABLE = pa.table(
     {
@@ -67,6 +68,7 @@ FAULTS = {
     "-2 rows": lambda t: group(t).update({3: (I64, -2)}),
     "another file": lambda t: group(t)[1][1][1][0].update({1: (BINARY, b"x")}),
     "3 values in 2": lambda t: chunk(t).update({5: (I64, 3)}),
+    "field 9 of the file": lambda t: group(t)[1][1][1][0].update({9: (I32, 1)}),
     "codec 8": lambda t: chunk(t).update({4: (I32, 8)}),
     "encodings": lambda t: chunk(t).update({2: (LIST, (I32, [99]))}),
     "dictionary after its data": lambda t: chunk(t).update({11: (I64, 10**6)}),
@@ -86,3 +88,15 @@ def test_a_fault_is_named(message):
     FAULTS[message](tree)
     with pytest.raises(ValueError, match=message):
         check_footer(tree, end)
+
+
+@pytest.mark.parametrize(("depth", "is_read"), [(STORED_DEPTH, True), (STORED_DEPTH + 1, False)])
+def test_columns_are_nested_at_most_so_deep(depth, is_read):
+    groups = [{3: (I32, 0), 4: (BINARY, b"g"), 5: (I32, 1)}] * depth
+    elements = [{4: (BINARY, b"root"), 5: (I32, 1)}, *groups, {1: (I32, 1), 3: (I32, 0), 4: (BINARY, b"n")}]
+    if is_read:
+        (leaf,) = _leaves(elements)
+        assert len(leaf.path) == depth + 1
+    else:
+        with pytest.raises(ValueError, match=f"a schema of 1 columns {depth} deep"):
+            _leaves(elements)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from paimon_core.commit.base import Base
+from paimon_core.commit.publishing import orphaned_snapshot
 from paimon_core.commit.publishing.orphaned_snapshot import follows, withdraw
 from paimon_core.errors import CommitConflict, CommitStateUnknown
 from paimon_core.maintain.expiry.snapshots import plan_snapshot_expiry
@@ -244,3 +245,13 @@ def test_a_chain_that_grew_after_a_rollback_is_known_by_its_links():
     with pytest.raises(CommitConflict, match="was rolled back"):
         append(reopened(context, storage), user="u", identifier=1)
     assert context.snapshots.ids() == [1, 2]
+
+
+def test_the_newest_and_the_oldest_ids_are_looked_at(monkeypatch):
+    context = fake_table()
+    for _ in range(9):
+        append(context)
+    looked_at = []
+    monkeypatch.setattr(orphaned_snapshot, "descends_from", lambda _, __, other: looked_at.append(other.id))
+    assert not orphaned_snapshot._has_ancestor(context, context.snapshots.read(9), context.snapshots.ids()[:-1])
+    assert looked_at == [8, 7, 6, 5, 4, 1]
