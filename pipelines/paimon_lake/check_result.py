@@ -20,6 +20,8 @@ class CheckResult:
     severity: Severity = "error"
     details: Mapping[str, int | float] = field(default_factory=dict)
     """Further numbers by their names, which are stable."""
+    pictures: Mapping[str, str] = field(default_factory=dict)
+    """SVG texts by their names."""
 
     @property
     def passed(self) -> bool:

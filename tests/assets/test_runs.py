@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -248,3 +249,8 @@ def test_the_doctor_reports_and_mends_only_what_its_config_says(run: Run, settin
     (mended,) = observations(run("doctor", run_config=config))
     assert (mended["mends"], mended["findings"]) == (1, 0)
     assert mended["step"] == "doctor"
+    found = {(c.asset_key.path[-1], c.check_name): c.metadata for c in run("audit").get_asset_check_evaluations()}
+    health = found["customers", "health"]
+    assert health["paimon/score"].value == mended["score"]
+    _, _, encoded = str(health["paimon/picture"].value).partition("![picture](data:image/svg+xml;base64,")
+    assert b"sorted run with 1 file" in base64.b64decode(encoded.removesuffix(")"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pyarrow as pa
 import pytest
@@ -82,6 +83,8 @@ def test_what_costs_too_much_is_told_with_its_mend(dry_lake: SmallLake) -> None:
         table.write(pa.table({"id": [1]}))
     told = found(dry_lake)["health"]
     assert (told.wrong, told.severity, told.details["most_sorted_runs"]) == (2, "error", 12)
+    picture = ElementTree.fromstring(told.pictures["picture"])
+    assert len([mark for mark in picture.iter() if mark.tag.endswith("rect")]) == 12
     assert told.sentence.startswith(f"score {told.details['score']}; many-sorted-runs: bucket 0 has 12 sorted runs")
     assert f"; mend: paimon-core compact {NAME}; conflicting-options: write-only" in told.sentence
 

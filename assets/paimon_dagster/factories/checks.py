@@ -6,6 +6,7 @@ under the names of the checks. The same run does not evaluate these checks again
 table.
 """
 
+import base64
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -24,6 +25,8 @@ from paimon_lake.session import Spark
 from paimon_lake.steps.audit import audit, audits_of
 from paimon_lake.tables import open_lake, open_table
 
+LARGEST = 64 << 10
+"""Larger SVG texts are left out of the metadata, which Dagster keeps for each run."""
 _AUDITS = {
     "rows": "every load wrote or rejected each row that it read, and the table still has the rows",
     "keys": "no key occurs twice",
@@ -105,7 +108,7 @@ def asset_check_result(result: CheckResult, key: dg.AssetKey) -> dg.AssetCheckRe
         passed=result.passed,
         severity=dg.AssetCheckSeverity.WARN if result.severity == "warn" else dg.AssetCheckSeverity.ERROR,
         description=result.sentence,
-        metadata=_numbers(result),
+        metadata=_metadata(result),
     )
 
 
@@ -116,14 +119,24 @@ def check_evaluation(result: CheckResult, key: dg.AssetKey) -> dg.AssetCheckEval
         asset_key=key,
         check_name=check_name(result.audit),
         passed=result.passed,
-        metadata=_numbers(result),
+        metadata=_metadata(result),
         severity=checked.severity,
         description=result.sentence,
     )
 
 
-def _numbers(result: CheckResult) -> dict[str, int | float]:
-    return {"paimon/wrong": result.wrong, **{f"paimon/{name}": value for name, value in result.details.items()}}
+def _metadata(result: CheckResult) -> dict[str, int | float | dg.MarkdownMetadataValue]:
+    """Return the numbers of a result, and its pictures as Markdown with an image in it."""
+    pictures = {
+        name: dg.MetadataValue.md(image(name, svg)) for name, svg in result.pictures.items() if len(svg) < LARGEST
+    }
+    named = {**result.details, **pictures}
+    return {"paimon/wrong": result.wrong, **{f"paimon/{name}": value for name, value in named.items()}}
+
+
+def image(name: str, svg: str) -> str:
+    """Return Markdown that shows an SVG text as an image, which runs no script and loads nothing."""
+    return f"![{name}](data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()})"
 
 
 def check_name(label: str) -> str:
