@@ -25,7 +25,7 @@ def check_health(context: TableContext, snapshot: Snapshot | None, thresholds: T
     findings = [finding for rule in RULES for finding in rule(facts)]
     findings.sort(key=lambda one: (one.severity is not Severity.ERROR, -one.cost_bytes))
     return Health(
-        table=context.name,
+        table=facts.table,
         branch=context.branch,
         snapshot=None if snapshot is None else snapshot.id,
         score=facts.score,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -54,10 +56,18 @@ class Facts:
         """Return the days since a time in epoch milliseconds."""
         return max(0.0, (self.now_millis - millis) / MILLIS_A_DAY)
 
-    def command(self, text: str, *arguments: str, branch: bool = True) -> str:
-        """Return a command of ``paimon-core`` for this table, as typed."""
-        on_branch = f"--branch {self.context.branch}" if branch and self.context.branch != MAIN else ""
-        return " ".join(filter(None, ("paimon-core", text, self.context.name, *arguments, on_branch)))
+    @property
+    def table(self) -> str:
+        """The name of the table without its branch."""
+        return self.context.name.partition("$")[0]
+
+    def command(self, text: str, *arguments: str) -> str:
+        """Return a command of ``paimon-core`` for this table and branch, as typed in a shell.
+
+        ``text`` is the command, and each argument one word that is quoted where a shell needs it.
+        """
+        on_branch = () if self.context.branch == MAIN else ("--branch", self.context.branch)
+        return " ".join(("paimon-core", text, *map(_quoted, (self.table, *arguments, *on_branch))))
 
     @property
     def read_amplification(self) -> float:
@@ -112,6 +122,13 @@ class Facts:
             if snapshot is None
             else round(max(0, self.now_millis - snapshot.time_millis) / 1000, 3),
         }
+
+
+def _quoted(word: str) -> str:
+    """Return a word as typed in a shell: in double quotes where this is enough, because changes have single ones."""
+    if re.fullmatch(r"[\w.,:=/@%+-]+", word):
+        return word
+    return shlex.quote(word) if re.search(r'["$`\\!]', word) else f'"{word}"'
 
 
 def facts_of(context: TableContext, snapshot: Snapshot | None, thresholds: Thresholds) -> Facts:

@@ -54,7 +54,7 @@ def _more(buckets: int) -> int:
 
 
 def _rescale(facts: Facts, buckets: int) -> str:
-    alter = facts.command("alter", f"\"SET ('bucket' = '{buckets}')\"")
+    alter = facts.command("alter", f"SET ('bucket' = '{buckets}')")
     return f"{alter} && {facts.command('rescale')}"
 
 
@@ -134,7 +134,7 @@ def small_partitions(facts: Facts) -> Iterator[Finding]:
         threshold_from="small_partitions",
         text=f"{count:,} partitions by ({keys}) have {megabytes(mean)} on average: each full scan opens "
         f"{layout.total_files:,} files, and a compaction cannot combine files of several partitions",
-        command=facts.command("expire partitions", "--older-than '365 d'", "--apply"),
+        command=facts.command("expire partitions", "--older-than", "365 d", "--apply"),
         mend_cost="removes the rows of partitions that are older; to keep all rows, write them into a new table with "
         f"coarser partitions, such as months, which rewrites {megabytes(layout.total_bytes)}",
         cost_bytes=REQUESTS_A_FILE * max(0, files) * REQUEST_BYTES,

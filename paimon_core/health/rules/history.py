@@ -29,7 +29,7 @@ def no_expiry(facts: Facts) -> Iterator[Finding]:
         threshold_from="snapshots" if is_many else "held_ratio",
         text=f"{held.snapshot_count:,} snapshots have not expired, the oldest is {age:,.1f} days old: only they use "
         f"{megabytes(held.snapshots)} of data files",
-        command=facts.command("expire snapshots", f"--keep-max {keep}", "--apply"),
+        command=facts.command("expire snapshots", "--keep-max", str(keep), "--apply"),
         mend_cost=f"reads the metadata of the snapshots and deletes at most {megabytes(held.snapshots)}; the versions "
         "before the last "
         f"{keep} can no longer be read",
@@ -60,7 +60,7 @@ def stale_tags(facts: Facts) -> Iterator[Finding]:
         threshold_from="tags" if is_many else "tag_days",
         text=f"{len(kept)} tags have no time of retention, the oldest ({first.tag.name}) is {age:,.1f} days old: only "
         f"the oldest {len(ill)} use {megabytes(size)} of data files",
-        command=facts.command("doctor", "--fix stale-tags", branch=False),
+        command=facts.command("doctor", "--fix", "stale-tags"),
         mend_cost=f"deletes the oldest {len(ill)} tags and frees {megabytes(size)}; their versions can then no longer "
         "be read. To delete one: paimon-core tags delete",
         cost_bytes=size,
@@ -90,7 +90,7 @@ def forgotten_branches(facts: Facts) -> Iterator[Finding]:
         threshold_from="branch_days",
         text=f"nobody has committed to {'branch' if len(ill) == 1 else 'branches'} {names} for {age:,.1f} days: only "
         f"{'it uses' if len(ill) == 1 else 'they use'} {megabytes(size)} of data files",
-        command=facts.command("branches delete", first.name, "--apply", branch=False),
+        command=facts.command("branches delete", first.name, "--apply"),
         mend_cost=f"the rows of the branch are lost; an orphan removal then frees {megabytes(first.bytes)}",
         cost_bytes=size,
         arguments={"branches": [one.name for one in ill]},
@@ -117,7 +117,7 @@ def dead_consumers(facts: Facts) -> Iterator[Finding]:
         threshold_from="consumer_days",
         text=f"consumer {first.name} has not read for {age:,.1f} days and is {behind:,} snapshots behind: no snapshot "
         f"from {first.next_snapshot} on can expire",
-        command=facts.command("expire consumers", f"--older-than '{days} d'", "--apply"),
+        command=facts.command("expire consumers", "--older-than", f"{days} d", "--apply"),
         mend_cost="a reader with this name that starts again begins where it is told to, and may miss changes",
         cost_bytes=facts.held.snapshots,
         options={"consumer.expiration-time": f"{days} d"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import random
+import shlex
 import time
 from pathlib import Path
 
@@ -44,14 +45,14 @@ def names(table, thresholds=None):
     return [finding.name for finding in table.refresh().health(thresholds).findings]
 
 
-def mended(table, name, thresholds=None):
+def mended(table, name, thresholds=None, by="id"):
     """Mend a finding and check that no row changed and that the finding has gone."""
-    before = table.scan().to_arrow().sort_by("id")
+    before = table.scan().to_arrow().sort_by(by)
     (finding,) = (f for f in table.health(thresholds).findings if f.name == name)
     table.mend(finding)
     table = table.refresh()
     assert name not in names(table, thresholds)
-    assert table.scan().to_arrow().sort_by("id") == before
+    assert table.scan().to_arrow().sort_by(by) == before
     return finding
 
 
@@ -322,3 +323,27 @@ def test_bytes_are_told_by_what_holds_them(catalog):
 
 def paths(table):
     return [path for path in Path(table.location).rglob("data-*") if path.is_file()]
+
+
+def test_commands_of_a_branch_are_for_the_branch(catalog, later):
+    table = keyed(catalog, write_only="false")
+    table.write(rows(0, 10))
+    table.tags.create("start")
+    table.branches.create("b", tag="start")
+    branch = table.branch("b")
+    branch.write(rows(0, 10))
+    later(100)
+    (finding,) = (f for f in branch.health(Thresholds(tags=1)).findings if f.name == "stale-tags")
+    assert finding.command == "paimon-core doctor db.t --fix stale-tags --branch b", "db.t$branch_b is db.t in a shell"
+    assert branch.health().text().startswith("db.t (branch b): ")
+
+
+def test_commands_are_quoted_for_a_shell(catalog):
+    schema = pa.schema([("it's", pa.int64()), ("a b$x`", pa.string()), ("d's", pa.string())])
+    options = {"bucket": "1", "file-index.bloom-filter.columns": "it's,a b$x`,d's"}
+    table = catalog.create_table("db.odd", schema, primary_key=["it's"], options=options)
+    table.write(pa.table([[1], ["a"], ["b"]], schema=schema))
+    (finding,) = table.health().findings
+    change = "SET ('file-index.bloom-filter.columns' = 'a b$x`,d''s')"
+    assert shlex.split(finding.command) == ["paimon-core", "alter", "db.odd", change]
+    mended(table, "useless-index", by="it's")
