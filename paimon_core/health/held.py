@@ -19,6 +19,7 @@ from paimon_core.metadata.manifests.entries import FileKind
 from paimon_core.metadata.manifests.entry_columns import EntryColumns, live
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.stores.tag_store import Tag
+from paimon_core.storage.paths import MAIN
 
 Digests = npt.NDArray[np.int64]
 
@@ -33,11 +34,12 @@ class HeldByTag:
 
 @dataclass(frozen=True, slots=True)
 class HeldByBranch:
-    """A branch with the bytes that only it uses, and the time of its last commit (epoch milliseconds, or None)."""
+    """A branch with the bytes that only it uses."""
 
     name: str
     bytes: int
-    last_commit_millis: int | None
+    last_change_millis: int
+    """The time of its last commit, or of its creation if this is later; epoch milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,6 @@ class Held:
     """Bytes that only snapshots before the latest use, with the changelog files of all snapshots."""
     tags: tuple[HeldByTag, ...] = ()
     branches: tuple[HeldByBranch, ...] = ()
-    unreadable_branches: tuple[str, ...] = ()
-    """Branches that were deleted during the call, or have no schema."""
     snapshot_count: int = 0
     first_snapshot_millis: int | None = None
     written: int = 0
@@ -95,19 +95,13 @@ def held_by(context: TableContext, latest: Snapshot | None) -> Held:
     history = known.add(_of_history(context, snapshots, deltas))
     oldest_first = sorted(context.tags.list(), key=lambda t: t.snapshot.id)
     tags = [HeldByTag(tag, known.add(_if_there(context, tag.snapshot))) for tag in oldest_first]
-    branches, unreadable = [], []
-    for name in context.branches.names() if context.branch == "main" else ():
-        try:
-            branches.append(_of_branch(context.on_branch(name), known))
-        except (BranchNotFound, CorruptTable):
-            unreadable.append(name)
+    branches = list(_of_branches(context, known)) if context.branch == MAIN else []
     written, rewritten = _amounts(snapshots, deltas)
     return Held(
         live=live_bytes,
         snapshots=history,
         tags=tuple(tags),
         branches=tuple(branches),
-        unreadable_branches=tuple(unreadable),
         snapshot_count=len(snapshots),
         first_snapshot_millis=snapshots[0].time_millis if snapshots else None,
         written=written,
@@ -123,11 +117,23 @@ def _snapshots(context: TableContext) -> Iterator[Snapshot]:
             continue
 
 
-def _of_branch(branch: TableContext, known: _Known) -> HeldByBranch:
+def _of_branches(context: TableContext, known: _Known) -> Iterator[HeldByBranch]:
+    """Yield the branches, except those that are deleted meanwhile or were created only in part."""
+    for name, changed_millis in sorted(context.branches.times().items()):
+        try:
+            yield _of_branch(context.on_branch(name), known, changed_millis)
+        except BranchNotFound:
+            continue
+        except CorruptTable:
+            if context.branches.is_there(name):
+                raise
+
+
+def _of_branch(branch: TableContext, known: _Known, changed_millis: int) -> HeldByBranch:
     snapshots = list(_snapshots(branch))
     size = known.add(_of_history(branch, snapshots, [_delta(branch, snapshot) for snapshot in snapshots]))
     size += sum(known.add(_if_there(branch, tag.snapshot)) for tag in branch.tags.list())
-    return HeldByBranch(branch.branch, size, snapshots[-1].time_millis if snapshots else None)
+    return HeldByBranch(branch.branch, size, max(changed_millis, *(s.time_millis for s in snapshots[-1:])))
 
 
 def _of_history(
@@ -139,9 +145,7 @@ def _of_history(
     for columns in deltas[1:]:
         yield _added(columns)
     for snapshot in snapshots:
-        if snapshot.changelog_manifest_list is not None:
-            name, size = snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size
-            yield _added(_entries(context, snapshot, name, size))
+        yield _changelog(context, snapshot)
 
 
 def _if_there(context: TableContext, snapshot: Snapshot) -> Iterator[tuple[Digests, Digests]]:
@@ -162,6 +166,21 @@ def _live(context: TableContext, snapshot: Snapshot) -> tuple[Digests, Digests]:
 def _added(columns: EntryColumns) -> tuple[Digests, Digests]:
     at = np.flatnonzero(columns.numbers["kind"] == FileKind.ADD.value)
     return columns.name_digest[at], columns.numbers["file_size"][at]
+
+
+def _changelog(context: TableContext, snapshot: Snapshot) -> tuple[Digests, Digests]:
+    """Return the changelog files of a snapshot.
+
+    There are none when the changelog was deleted: a snapshot that was restored from a tag, or a branch that was created
+    from one, may have lost its changelog.
+    """
+    name, size = snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size
+    try:
+        return _added(EntryColumns.of_entries([]) if name is None else _entries(context, snapshot, name, size))
+    except CorruptTable as error:
+        if error.facts.get("missing"):
+            return _added(EntryColumns.of_entries([]))
+        raise
 
 
 def _delta(context: TableContext, snapshot: Snapshot) -> EntryColumns:

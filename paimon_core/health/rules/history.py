@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from paimon_core.health.facts import Facts
 from paimon_core.health.finding import Finding, Severity
 from paimon_core.health.places import megabytes
+from paimon_core.options.scan_position import OTHER_BRANCHES
 
 KEPT = 100
 """The number of snapshots that the advice keeps."""
@@ -71,16 +72,17 @@ def stale_tags(facts: Facts) -> Iterator[Finding]:
 
 def forgotten_branches(facts: Facts) -> Iterator[Finding]:
     """Find branches to which nobody has committed for long."""
-    limits = facts.thresholds
+    limits, options = facts.thresholds, facts.context.options
+    read = {options[name] for name in OTHER_BRANCHES}  # reads of main also read these
     ill = [
         one
         for one in facts.held.branches
-        if one.last_commit_millis is not None and facts.days_since(one.last_commit_millis) >= limits.branch_days
+        if facts.days_since(one.last_change_millis) >= limits.branch_days and one.name not in read
     ]
     if not ill:
         return
     first = max(ill, key=lambda one: (one.bytes, one.name))
-    size, age = sum(one.bytes for one in ill), facts.days_since(first.last_commit_millis or 0)
+    size, age = sum(one.bytes for one in ill), facts.days_since(first.last_change_millis)
     names = ", ".join(one.name for one in ill[:3]) + (f" and {len(ill) - 3} more" if ill[3:] else "")
     yield Finding(
         name="forgotten-branch",
@@ -90,8 +92,9 @@ def forgotten_branches(facts: Facts) -> Iterator[Finding]:
         threshold_from="branch_days",
         text=f"nobody has committed to {'branch' if len(ill) == 1 else 'branches'} {names} for {age:,.1f} days: only "
         f"{'it uses' if len(ill) == 1 else 'they use'} {megabytes(size)} of data files",
-        command=facts.command("branches delete", first.name, "--apply"),
-        mend_cost=f"the rows of the branch are lost; an orphan removal then frees {megabytes(first.bytes)}",
+        command=" && ".join(facts.command("branches delete", one.name, "--apply") for one in ill),
+        mend_cost=f"the rows that only {'it has' if len(ill) == 1 else 'they have'} are lost; an orphan removal then "
+        f"frees {megabytes(size)}",
         cost_bytes=size,
         arguments={"branches": [one.name for one in ill]},
     )

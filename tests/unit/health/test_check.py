@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import random
 import shlex
@@ -347,3 +348,44 @@ def test_commands_are_quoted_for_a_shell(catalog):
     change = "SET ('file-index.bloom-filter.columns' = 'a b$x`,d''s')"
     assert shlex.split(finding.command) == ["paimon-core", "alter", "db.odd", change]
     mended(table, "useless-index", by="it's")
+
+
+def test_a_new_branch_of_an_old_version_is_not_forgotten(catalog, later):
+    table = keyed(catalog, write_only="false")
+    table.write(rows(0, 10))
+    table.tags.create("start")
+    for path in (*Path(table.location).glob("snapshot/snapshot-*"), *Path(table.location).glob("tag/tag-*")):
+        plain = json.loads(path.read_text())
+        path.write_text(json.dumps(plain | {"timeMillis": plain["timeMillis"] - 60 * DAY_MILLIS}))
+    table = catalog.table("db.t")
+    table.branches.create("b", tag="start")
+    table.branches.create("c", tag="start")
+    assert names(table) == []
+    later(31)
+    (finding,) = table.health().findings
+    assert finding.command == " && ".join(f"paimon-core branches delete db.t {name} --apply" for name in "bc")
+    assert names(table.with_options({"scan.fallback-branch": "b"}).branch("main")) == ["forgotten-branch"]
+    health = table.with_options({"scan.fallback-branch": "b"}).health()
+    assert [one.arguments["branches"] for one in health.findings] == [["c"]], "reads need the branch b"
+
+
+def test_a_damaged_branch_is_an_error(catalog):
+    table = keyed(catalog, write_only="false")
+    table.write(rows(0, 10))
+    table.tags.create("start")
+    table.branches.create("b", tag="start")
+    (Path(table.location) / "branch" / "branch-b" / "snapshot" / "snapshot-1").write_text("{")
+    with pytest.raises(paimon.CorruptTable, match="snapshot-1"):
+        table.health()
+
+
+def test_a_snapshot_without_its_changelog_can_be_examined(catalog):
+    table = keyed(catalog, **{"changelog-producer": "input"})
+    table.write(rows(0, 10))
+    table.tags.create("start")
+    table.write(rows(10, 10))
+    table.expire_snapshots(keep_last=1, keep_max=1, limit=10)
+    table.branches.create("b", tag="start")
+    assert table.health().measures["branches"] == 1
+    table.rollback(tag="start")
+    assert names(table) == []
