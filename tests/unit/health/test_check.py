@@ -389,3 +389,47 @@ def test_a_snapshot_without_its_changelog_can_be_examined(catalog):
     assert table.health().measures["branches"] == 1
     table.rollback(tag="start")
     assert names(table) == []
+
+
+def test_level_0_is_old_only_where_a_compaction_is_missing(catalog, later):
+    table = keyed(catalog, write_only="false")
+    table.write(rows(0, 10))
+    table.write(rows(0, 10))
+    later(2)
+    assert names(table) == [], "two runs are allowed, and writes compact when there are more"
+    hidden = catalog.create_table(
+        "db.hidden",
+        SCHEMA,
+        primary_key=["id"],
+        options={"bucket": "1", "merge-engine": "first-row", "write-only": "true"},
+    )
+    hidden.write(rows(0, 10))
+    assert hidden.scan().count() == 0
+    (finding,) = hidden.health().findings
+    assert (finding.name, finding.severity) == ("old-level-0", "error"), "one run, but no read sees it"
+    hidden.mend(finding)
+    assert (names(hidden), hidden.refresh().scan().count()) == ([], 10)
+
+
+def test_reads_that_leave_out_level_0_merge_nothing(catalog):
+    table = keyed(catalog, bucket="1", **{"deletion-vectors.enabled": "true"})
+    for _ in range(7):
+        table.write(rows(0, 10))
+    (finding,) = (f for f in table.health().findings if f.name == "many-sorted-runs")
+    assert "7 sorted runs, more than the 5 that start a compaction: compactions have to merge" in finding.text
+    assert finding.cost_bytes == 0
+
+
+def test_files_that_cannot_have_an_index_do_not_lack_one(catalog):
+    table = catalog.create_table("db.old", SCHEMA)
+    table.write(rows(0, 10))
+    table = table.alter("ADD COLUMN more INT", "SET ('file-index.bitmap.columns' = 'more')")
+    assert names(table) == []
+
+
+def test_indexes_of_dynamic_buckets(catalog):
+    table = keyed(catalog, bucket="-1")
+    table.write(rows(0, 10))
+    table = table.alter("SET ('file-index.bitmap.columns' = 'day')")
+    assert names(table) == ["missing-indexes"]
+    mended(table, "missing-indexes")
