@@ -101,8 +101,10 @@ class Facts:
             "manifests": len(self.manifests),
             "manifest_bytes": sum(m.file_size for m in self.manifests),
             "manifest_entries": self.entries,
-            "snapshots": held.snapshot_count,
+            "snapshots": len(held.snapshot_times),
             "snapshot_bytes": held.snapshots,
+            "changelogs": held.changelog_count,
+            "changelog_bytes": held.changelogs,
             "tags": len(held.tags),
             "tag_bytes": sum(t.bytes for t in held.tags),
             "branches": len(held.branches),
@@ -122,6 +124,12 @@ class Facts:
             if snapshot is None
             else round(max(0, self.now_millis - snapshot.time_millis) / 1000, 3),
         }
+
+    def fix_command(self, finding: str, *thresholds: str) -> str:
+        """Return the command that runs the mend of a finding, with those of its thresholds that are not the default."""
+        values = ((name, getattr(self.thresholds, name)) for name in thresholds)
+        changed = [f"{name}={value}" for name, value in values if value != getattr(Thresholds(), name)]
+        return self.command("doctor", "--fix", finding, *(word for one in changed for word in ("--threshold", one)))
 
 
 def _quoted(word: str) -> str:

@@ -1,19 +1,20 @@
 """Held: the bytes of a table's data files by what holds them.
 
-A file belongs to the first of these that uses it: the latest version, then the snapshots of main, then tags, then
-branches. So the sums add up to the bytes that an expiry, a deleted tag or a deleted branch would free at most. Files
+A file belongs to the first of these that uses it: the latest version, then the snapshots of main, then changelogs that
+outlive their snapshots, then tags, the newest first, then branches. So the sums add up to the bytes that an expiry, a deleted tag or a deleted branch would free at most. Files
 are told apart by a hash of their names, as in plans.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from paimon_core.errors import BranchNotFound, CorruptTable, SnapshotNotFound
+from paimon_core.maintain.references.protected_files import delta_may_be_changelog
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifests.entries import FileKind
 from paimon_core.metadata.manifests.entry_columns import EntryColumns, live
@@ -26,7 +27,7 @@ Digests = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class HeldByTag:
-    """A tag with the bytes of files that neither the snapshots nor an earlier tag of the list use."""
+    """A tag with the bytes of files that neither snapshots and changelogs nor a newer tag use."""
 
     tag: Tag
     bytes: int
@@ -49,10 +50,16 @@ class Held:
     live: int = 0
     snapshots: int = 0
     """Bytes that only snapshots before the latest use, with the changelog files of all snapshots."""
+    if_oldest: tuple[int, ...] = ()
+    """For each snapshot, oldest first: what ``snapshots`` is when all older snapshots have expired."""
+    changelogs: int = 0
+    """Bytes that only changelogs use whose snapshots have expired."""
+    changelog_count: int = 0
     tags: tuple[HeldByTag, ...] = ()
     branches: tuple[HeldByBranch, ...] = ()
-    snapshot_count: int = 0
-    first_snapshot_millis: int | None = None
+    """The newest first."""
+    snapshot_times: Mapping[int, int] = field(default_factory=dict)
+    """The commit time of each snapshot by id, oldest first; epoch milliseconds."""
     written: int = 0
     """Bytes of new files of APPEND and OVERWRITE snapshots since the first snapshot."""
     rewritten: int = 0
@@ -61,7 +68,13 @@ class Held:
     @property
     def total(self) -> int:
         """All bytes of data files that something uses."""
-        return self.live + self.snapshots + sum(t.bytes for t in self.tags) + sum(b.bytes for b in self.branches)
+        by_name = sum(one.bytes for one in (*self.tags, *self.branches))
+        return self.live + self.snapshots + self.changelogs + by_name
+
+    @property
+    def first_snapshot_millis(self) -> int | None:
+        """The commit time of the oldest snapshot."""
+        return next(iter(self.snapshot_times.values()), None)
 
 
 @dataclass
@@ -90,20 +103,26 @@ def held_by(context: TableContext, latest: Snapshot | None) -> Held:
     """
     known = _Known()
     live_bytes = 0 if latest is None else known.add([_live(context, latest)])
+    latest_files = known.digests
     snapshots = list(_snapshots(context))
     deltas = [_delta(context, snapshot) for snapshot in snapshots]
-    history = known.add(_of_history(context, snapshots, deltas))
-    oldest_first = sorted(context.tags.list(), key=lambda t: t.snapshot.id)
-    tags = [HeldByTag(tag, known.add(_if_there(context, tag.snapshot))) for tag in oldest_first]
+    own = [_changelog(context, snapshot) for snapshot in snapshots]
+    history = known.add((*_of_history(context, snapshots, deltas), *own))
+    changelog_ids = context.changelogs.ids()
+    changelogs = known.add(_of_changelogs(context, changelog_ids))
+    newest_first = sorted(context.tags.list(), key=lambda t: (-t.snapshot.id, t.name))
+    tags = [HeldByTag(tag, known.add(_if_there(context, tag.snapshot))) for tag in newest_first]
     branches = list(_of_branches(context, known)) if context.branch == MAIN else []
     written, rewritten = _amounts(snapshots, deltas)
     return Held(
         live=live_bytes,
         snapshots=history,
+        if_oldest=_if_oldest(latest_files, deltas, own),
+        changelogs=changelogs,
+        changelog_count=len(changelog_ids),
         tags=tuple(tags),
         branches=tuple(branches),
-        snapshot_count=len(snapshots),
-        first_snapshot_millis=snapshots[0].time_millis if snapshots else None,
+        snapshot_times={snapshot.id: snapshot.time_millis for snapshot in snapshots},
         written=written,
         rewritten=rewritten,
     )
@@ -131,7 +150,10 @@ def _of_branches(context: TableContext, known: _Known) -> Iterator[HeldByBranch]
 
 def _of_branch(branch: TableContext, known: _Known, changed_millis: int) -> HeldByBranch:
     snapshots = list(_snapshots(branch))
-    size = known.add(_of_history(branch, snapshots, [_delta(branch, snapshot) for snapshot in snapshots]))
+    deltas = [_delta(branch, snapshot) for snapshot in snapshots]
+    own = [_changelog(branch, snapshot) for snapshot in snapshots]
+    size = known.add((*_of_history(branch, snapshots, deltas), *own))
+    size += known.add(_of_changelogs(branch, branch.changelogs.ids()))
     size += sum(known.add(_if_there(branch, tag.snapshot)) for tag in branch.tags.list())
     return HeldByBranch(branch.branch, size, max(changed_millis, *(s.time_millis for s in snapshots[-1:])))
 
@@ -139,13 +161,45 @@ def _of_branch(branch: TableContext, known: _Known, changed_millis: int) -> Held
 def _of_history(
     context: TableContext, snapshots: Sequence[Snapshot], deltas: Sequence[EntryColumns]
 ) -> Iterator[tuple[Digests, Digests]]:
-    """Yield the files of the first snapshot, and those that the following snapshots added, with their changelogs."""
+    """Yield the files of the first snapshot, and those that the following snapshots added."""
     for snapshot in snapshots[:1]:
         yield from _if_there(context, snapshot)
     for columns in deltas[1:]:
         yield _added(columns)
-    for snapshot in snapshots:
-        yield _changelog(context, snapshot)
+
+
+def _of_changelogs(context: TableContext, ids: Sequence[int]) -> Iterator[tuple[Digests, Digests]]:
+    """Yield the files of changelogs whose snapshots have expired; without a producer, these are the appended files."""
+    by_delta = bool(ids) and delta_may_be_changelog(context)
+    for snapshot_id in ids:
+        try:
+            changelog = context.changelogs.read(snapshot_id)
+        except SnapshotNotFound:
+            continue
+        if changelog.changelog_manifest_list is not None:
+            yield _changelog(context, changelog)
+        elif by_delta and changelog.commit_kind is CommitKind.APPEND:
+            yield _added(_delta(context, changelog))
+
+
+def _if_oldest(
+    latest: Digests, deltas: Sequence[EntryColumns], changelogs: Sequence[tuple[Digests, Digests]]
+) -> tuple[int, ...]:
+    """Return ``Held.if_oldest``: a file that snapshot n deleted is held as long as snapshot n - 1 exists."""
+    count = len(deltas)
+    if count == 0:
+        return ()
+    # Newest first: of a file that is deleted twice, for example after a restore, the last time counts.
+    parts = [(n, *changelogs[n]) for n in reversed(range(count))]
+    parts += [(n - 1, *_of_kind(deltas[n], FileKind.DELETE)) for n in reversed(range(1, count))]
+    parts.sort(key=lambda part: -part[0])
+    holder = np.repeat([n for n, *_ in parts], [len(digests) for _, digests, _ in parts])
+    digests, sizes = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
+    digests, first = np.unique(digests, return_index=True)
+    first = first[~np.isin(digests, latest)]
+    freed = np.zeros(count, np.int64)
+    np.add.at(freed, holder[first], sizes[first])
+    return tuple(map(int, freed[::-1].cumsum()[::-1]))
 
 
 def _if_there(context: TableContext, snapshot: Snapshot) -> Iterator[tuple[Digests, Digests]]:
@@ -164,7 +218,11 @@ def _live(context: TableContext, snapshot: Snapshot) -> tuple[Digests, Digests]:
 
 
 def _added(columns: EntryColumns) -> tuple[Digests, Digests]:
-    at = np.flatnonzero(columns.numbers["kind"] == FileKind.ADD.value)
+    return _of_kind(columns, FileKind.ADD)
+
+
+def _of_kind(columns: EntryColumns, kind: FileKind) -> tuple[Digests, Digests]:
+    at = np.flatnonzero(columns.numbers["kind"] == kind.value)
     return columns.name_digest[at], columns.numbers["file_size"][at]
 
 

@@ -33,6 +33,8 @@ MEASURES: Mapping[str, str] = MappingProxyType(
         "manifest_entries": "Entries of these manifests, also of deleted files.",
         "snapshots": "Snapshots that have not expired.",
         "snapshot_bytes": "Bytes of data files that only older snapshots use.",
+        "changelogs": "Changelogs whose snapshots have expired.",
+        "changelog_bytes": "Bytes of files that only these changelogs use.",
         "tags": "Tags.",
         "tag_bytes": "Bytes of data files that only tags use.",
         "branches": "Branches except main.",

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 
 from paimon_core.health.facts import Facts
 from paimon_core.health.finding import Finding, Severity
-from paimon_core.health.places import megabytes
+from paimon_core.health.places import counted, megabytes
+from paimon_core.maintain.tags.automatic import is_counted
+from paimon_core.metadata.stores.consumer_store import Consumer
 from paimon_core.options.scan_position import OTHER_BRANCHES
 
 KEPT = 100
@@ -16,24 +18,32 @@ KEPT = 100
 def no_expiry(facts: Facts) -> Iterator[Finding]:
     """Find tables with many snapshots, or with many bytes that only old snapshots hold."""
     held, limits = facts.held, facts.thresholds
-    is_many = held.snapshot_count >= max(2, limits.snapshots)
-    is_large = held.snapshots >= max(limits.held_bytes, 1) and held.snapshots >= limits.held_ratio * held.live
-    if not (is_many or is_large) or held.snapshot_count < 2:
+    count = len(held.snapshot_times)
+    freed = held.snapshots - held.if_oldest[-1] if held.if_oldest else 0
+    most_bytes = max(limits.held_bytes, 1, limits.held_ratio * held.live)
+    is_many, is_large = count >= max(2, limits.snapshots), freed >= most_bytes
+    if not (is_many or is_large) or count < 2:
         return
-    keep = min(KEPT, max(1, held.snapshot_count // 2))
+    # Half of what is a finding, so that the next commits do not make it one again.
+    few = sum(size - held.if_oldest[-1] <= most_bytes / 2 for size in held.if_oldest)
+    keep = max(1, min(KEPT, few, count - 1, *((limits.snapshots // 2,) if is_many else ())))
+    freed = held.snapshots - held.if_oldest[-keep]
+    reader = min(facts.consumers, key=lambda c: c.next_snapshot, default=None)
     age = facts.days_since(held.first_snapshot_millis or facts.now_millis)
     yield Finding(
         name="no-expiry",
         severity=Severity.WARNING,
-        measure=held.snapshot_count if is_many else round(held.snapshots / max(1, held.live), 2),
+        measure=count if is_many else round(held.snapshots / max(1, held.live), 2),
         threshold=limits.snapshots if is_many else limits.held_ratio,
         threshold_from="snapshots" if is_many else "held_ratio",
-        text=f"{held.snapshot_count:,} snapshots have not expired, the oldest is {age:,.1f} days old: only they use "
-        f"{megabytes(held.snapshots)} of data files",
-        command=facts.command("expire snapshots", "--keep-max", str(keep), "--apply"),
-        mend_cost=f"reads the metadata of the snapshots and deletes at most {megabytes(held.snapshots)}; the versions "
-        "before the last "
-        f"{keep} can no longer be read",
+        text=f"{count:,} snapshots have not expired, the oldest is {age:,.1f} days old: {megabytes(held.snapshots)} of "
+        "data files are kept for them that the latest version does not use"
+        + (f"; consumer {reader.name} keeps snapshots from {reader.next_snapshot} on" if reader else ""),
+        command=facts.command(
+            "expire snapshots", "--keep-last", "1", "--keep-max", str(keep), "--limit", str(count), "--apply"
+        ),
+        mend_cost=f"reads the metadata of the snapshots and deletes at most {megabytes(freed)}; the versions before "
+        f"the last {keep} can no longer be read",
         cost_bytes=held.snapshots,
         options={"snapshot.num-retained.max": str(keep)},
         arguments={"keep_max": keep},
@@ -42,28 +52,31 @@ def no_expiry(facts: Facts) -> Iterator[Finding]:
 
 def stale_tags(facts: Facts) -> Iterator[Finding]:
     """Find tags that never expire and are many, or old and hold bytes of their own."""
-    limits = facts.thresholds
-    kept = [one for one in facts.held.tags if one.tag.expires_millis is None]
-    old = [o for o in kept if facts.days_since(o.tag.snapshot.time_millis) >= limits.tag_days and o.bytes]
+    limits, context = facts.thresholds, facts.context
+    kept = [o for o in facts.held.tags if o.tag.expires_millis is None and not is_counted(context, o.tag.name)][::-1]
+    # The bytes count for the newest tag that uses them, so all tags up to it must go to free them.
+    old = [
+        n
+        for n, one in enumerate(kept, start=1)
+        if one.bytes and facts.days_since(one.tag.snapshot.time_millis) >= limits.tag_days
+    ]
     is_many = len(kept) >= max(1, limits.tags)
-    if not is_many and not old:
+    ill = kept[: max([*old, len(kept) - max(1, limits.tags) + 1])]
+    if not ill:
         return
-    many = sorted(kept, key=lambda one: one.tag.snapshot.time_millis)[: len(kept) - limits.tags + 1] if is_many else []
-    ill = [one for one in kept if one in many or one in old]
     size = sum(one.bytes for one in ill)
-    first = min(ill, key=lambda one: one.tag.snapshot.time_millis)
-    age = facts.days_since(first.tag.snapshot.time_millis)
+    age = facts.days_since(ill[0].tag.snapshot.time_millis)
     yield Finding(
         name="stale-tags",
         severity=Severity.WARNING,
         measure=len(kept) if is_many else round(age, 1),
         threshold=limits.tags if is_many else limits.tag_days,
         threshold_from="tags" if is_many else "tag_days",
-        text=f"{len(kept)} tags have no time of retention, the oldest ({first.tag.name}) is {age:,.1f} days old: only "
-        f"the oldest {len(ill)} use {megabytes(size)} of data files",
-        command=facts.command("doctor", "--fix", "stale-tags"),
-        mend_cost=f"deletes the oldest {len(ill)} tags and frees {megabytes(size)}; their versions can then no longer "
-        "be read. To delete one: paimon-core tags delete",
+        text=f"{counted(len(kept), 'tag')} without a time of retention, the oldest ({ill[0].tag.name}) is {age:,.1f} "
+        f"days old: {megabytes(size)} of data files are kept only for the oldest {len(ill)}",
+        command=facts.fix_command("stale-tags", "tags", "tag_days"),
+        mend_cost=f"deletes the oldest {counted(len(ill), 'tag')} and frees at most {megabytes(size)}; these versions "
+        "can then no longer be read. To delete one: paimon-core tags delete",
         cost_bytes=size,
         options={"tag.default-time-retained": f"{max(1, int(limits.tag_days))} d"},
         arguments={"tags": [one.tag.name for one in ill]},
@@ -103,14 +116,14 @@ def forgotten_branches(facts: Facts) -> Iterator[Finding]:
 def dead_consumers(facts: Facts) -> Iterator[Finding]:
     """Find streaming readers that no longer write their position, and so keep snapshots from expiring."""
     limits, latest = facts.thresholds, facts.snapshot
-    ill = [c for c in facts.consumers if facts.days_since(c.modified_millis) >= limits.consumer_days]
-    if not ill or latest is None:
+    if latest is None:
+        return
+    ages = {c.name: facts.days_since(_unread_since(facts, c)) for c in facts.consumers if c.next_snapshot <= latest.id}
+    ill = [c for c in facts.consumers if ages.get(c.name, -1) >= limits.consumer_days]
+    if not ill:
         return
     first = min(ill, key=lambda c: c.next_snapshot)
-    behind = max(0, latest.id - first.next_snapshot + 1)
-    if behind == 0:
-        return
-    age = facts.days_since(first.modified_millis)
+    age = ages[first.name]
     days = max(1, int(limits.consumer_days))
     yield Finding(
         name="dead-consumer",
@@ -118,14 +131,20 @@ def dead_consumers(facts: Facts) -> Iterator[Finding]:
         measure=round(age, 1),
         threshold=limits.consumer_days,
         threshold_from="consumer_days",
-        text=f"consumer {first.name} has not read for {age:,.1f} days and is {behind:,} snapshots behind: no snapshot "
+        text=f"consumer {first.name} has not read for {age:,.1f} days and is {latest.id - first.next_snapshot + 1:,} "
+        "snapshots behind: no snapshot "
         f"from {first.next_snapshot} on can expire",
-        command=facts.command("expire consumers", "--older-than", f"{days} d", "--apply"),
-        mend_cost="a reader with this name that starts again begins where it is told to, and may miss changes",
+        command=facts.fix_command("dead-consumer", "consumer_days"),
+        mend_cost=f"deletes the position of {counted(len(ill), 'consumer')}: a reader with this name that starts again begins where it is told to, and may miss changes",
         cost_bytes=facts.held.snapshots,
         options={"consumer.expiration-time": f"{days} d"},
-        arguments={"days": days},
+        arguments={"consumers": {c.name: c.modified_millis for c in ill}},
     )
+
+
+def _unread_since(facts: Facts, consumer: Consumer) -> int:
+    """Return since when a consumer has something to read and has not written a position; epoch milliseconds."""
+    return max(consumer.modified_millis, facts.held.snapshot_times.get(consumer.next_snapshot, 0))
 
 
 HISTORY_RULES: tuple[Callable[[Facts], Iterator[Finding]], ...] = (

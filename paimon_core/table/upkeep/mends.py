@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -92,8 +91,12 @@ def _delete_branches(table: Table, arguments: Mapping[str, Any]) -> Any:
 
 
 def _expire_consumers(table: Table, arguments: Mapping[str, Any]) -> Any:
-    age = datetime.timedelta(days=arguments["days"])
-    return table.maintenance.apply(table.maintenance.plan_consumer_expiry(older_than=age))
+    """Delete the positions that have not changed since the finding."""
+    ill = arguments["consumers"]
+    dead = [c.name for c in table.maintenance.consumers() if ill.get(c.name) == c.modified_millis]
+    for name in dead:
+        table.maintenance.reset_consumer(name)
+    return f"deleted {', '.join(dead) or 'no consumer'}"
 
 
 def _alter(table: Table, arguments: Mapping[str, Any]) -> Any:

@@ -152,9 +152,41 @@ def test_snapshots_that_never_expire(catalog):
     limits = Thresholds(snapshots=10)
     assert names(table, limits) == ["no-expiry"]
     finding = mended(table, "no-expiry", limits)
-    assert finding.arguments == {"keep_max": table.inspect.snapshots().num_rows}
-    large = Thresholds(held_bytes=100, held_ratio=0.1)
-    assert names(table, large) == ["no-expiry"]
+    assert finding.arguments == {"keep_max": table.inspect.snapshots().num_rows} == {"keep_max": 5}
+
+
+def test_old_versions_that_hold_many_bytes(catalog):
+    table = keyed(catalog, write_only="false")
+    for n in range(8):
+        table.write(rows(n, 1000))
+        table.compact(full=True)
+    large = Thresholds(held_bytes=100, held_ratio=0.5)
+    table.maintenance.reset_consumer("slow", 3)
+    finding = next(f for f in table.health(large).findings)
+    assert "; consumer slow keeps snapshots from 3 on" in finding.text
+    table.maintenance.reset_consumer("slow")
+    before = sum(f.stat().st_size for f in paths(table))
+    finding = mended(table, "no-expiry", large)
+    freed = before - sum(f.stat().st_size for f in paths(table))
+    assert f"deletes at most {freed:,} bytes" in finding.mend_cost
+
+
+def test_changelogs_that_outlive_their_snapshots_hold_bytes(catalog):
+    for name, key, options in (
+        ("input", ["id"], {"bucket": "1", "changelog-producer": "input"}),
+        ("append", [], {}),
+    ):
+        keep = {"changelog.num-retained.min": "100", "changelog.num-retained.max": "100", "write-only": "true"}
+        table = catalog.create_table(f"db.{name}", SCHEMA, primary_key=key, options=options | keep)
+        for n in range(4):
+            table.write(rows(n * 10, 10))
+        table.compact(full=True)
+        table.expire_snapshots(keep_last=1, keep_max=1, limit=100)
+        measures = table.health().measures
+        files = [f for f in Path(table.location).rglob("*.parquet") if f.name.startswith(("data-", "changelog-"))]
+        held = sum(measures[f"{kind}_bytes"] for kind in ("live", "snapshot", "changelog", "tag", "branch"))
+        assert (held, measures["changelogs"]) == (sum(f.stat().st_size for f in files), 4)
+        assert measures["changelog_bytes"] > 0
 
 
 def test_tags_that_never_expire(catalog, later):
@@ -172,9 +204,12 @@ def test_tags_that_never_expire(catalog, later):
     table.compact(full=True)
     table.expire_snapshots(keep_last=1, keep_max=1, limit=1000)
     later(100)
+    assert names(table) == [], "the tag kept has the same files, so that a deletion of the others frees nothing"
+    table.tags.delete("kept")
+    before = sum(f.stat().st_size for f in paths(table))
     finding = mended(table, "stale-tags")
-    assert finding.cost_bytes > 0
-    assert [tag.name for tag in table.tags.list()] == ["kept", "t5"], "t5 holds no bytes of its own"
+    assert finding.arguments == {"tags": ["t3", "t4", "t5"]}
+    assert finding.cost_bytes == before - sum(f.stat().st_size for f in paths(table)) > 0
 
 
 def test_a_forgotten_branch(catalog, later):
@@ -246,7 +281,10 @@ def test_a_reader_that_died(catalog, later):
     table.maintenance.reset_consumer("reader", 2)
     assert names(table) == []
     later(8)
+    table.maintenance.reset_consumer("waiting", 6)
     finding = mended(table, "dead-consumer")
+    assert [c.name for c in table.maintenance.consumers()] == ["waiting"], "it has read everything"
+    table.maintenance.reset_consumer("waiting")
     assert "no snapshot from 2 on can expire" in finding.text
     assert table.maintenance.consumers() == []
 
@@ -335,7 +373,8 @@ def test_commands_of_a_branch_are_for_the_branch(catalog, later):
     branch.write(rows(0, 10))
     later(100)
     (finding,) = (f for f in branch.health(Thresholds(tags=1)).findings if f.name == "stale-tags")
-    assert finding.command == "paimon-core doctor db.t --fix stale-tags --branch b", "db.t$branch_b is db.t in a shell"
+    command = "paimon-core doctor db.t --fix stale-tags --threshold tags=1 --branch b"
+    assert finding.command == command, "db.t$branch_b is db.t in a shell"
     assert branch.health().text().startswith("db.t (branch b): ")
 
 
@@ -433,3 +472,28 @@ def test_indexes_of_dynamic_buckets(catalog):
     table = table.alter("SET ('file-index.bitmap.columns' = 'day')")
     assert names(table) == ["missing-indexes"]
     mended(table, "missing-indexes")
+
+
+def test_a_reader_that_had_nothing_to_read_is_not_dead(catalog, later):
+    table = keyed(catalog, write_only="false")
+    table.write(rows(0, 1))
+    table.maintenance.reset_consumer("reader", 2)
+    later(10)
+    table.write(rows(1, 1))
+    assert names(table) == []
+    later(18)
+    assert names(table) == ["dead-consumer"]
+
+
+def test_automatic_tags_with_a_maximum_are_not_stale(catalog):
+    automatic = {"tag.automatic-creation": "process-time", "tag.creation-period": "hourly"}
+    table = keyed(catalog, write_only="false", **automatic | {"tag.num-retained-max": "90"})
+    table.write(rows(0, 1))
+    (made,) = (Path(table.location) / "tag").iterdir()
+    for hour in range(24):
+        made.with_name(f"tag-2026-01-01 {hour:02}").write_bytes(made.read_bytes())
+    assert table.health().measures["tags"] == 25
+    assert names(table, Thresholds(tags=5)) == []
+    table.tags.create("own")
+    (finding,) = table.health(Thresholds(tags=1)).findings
+    assert finding.arguments == {"tags": ["own"]}
