@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paimon_core.cli.output import Output, plain, sentence
-from paimon_core.errors import InvalidRequest, PaimonError
+from paimon_core.errors import InvalidRequest, NotFound, PaimonError
 from paimon_core.health.finding import Finding, Health, Severity
 from paimon_core.health.metrics import open_metrics
 from paimon_core.health.thresholds import Thresholds
@@ -35,19 +35,19 @@ def doctor(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     found: list[Health] = []
     failures: list[dict[str, str]] = []
     mends: list[dict[str, Any]] = []
-    for name in _names(catalog, args.target):
-        try:
-            table = catalog.table(name)
-            table = table.branch(args.branch) if args.branch else table
-            if args.fix is None:
-                health = table.health(thresholds)
-            else:
-                health, done = mend_table(table, args.fix, thresholds, partial(_say_plan, out, name))
-                mends += [_told(out, name, one) for one in done]
-        except PaimonError as error:
-            if name == args.target:
-                raise
-            failures.append({"table": name, "error": f"{error.kind}: {error}"})
+
+    def examine(name: str) -> Health:
+        table = catalog.table(name)
+        table = table.branch(args.branch) if args.branch else table
+        if args.fix is None:
+            return table.health(thresholds)
+        health, done = mend_table(table, args.fix, thresholds, partial(_say_plan, out, name))
+        mends.extend(_told(out, name, one) for one in done)
+        return health
+
+    for name, health in _each(catalog, args.target, examine):
+        if isinstance(health, PaimonError):
+            failures.append({"table": name, "error": f"{health.kind}: {health}"})
         else:
             found.append(health)
     found.sort(key=lambda health: (health.score, health.table))
@@ -71,12 +71,10 @@ def top(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     header = ("table", "score", "bytes", "files", "rows_in_files", "bytes_a_day", "read_cost", "space", "findings")
     rows: list[tuple[object, ...]] = []
     failures = 0
-    for name in _names(catalog, args.database):
-        try:
-            health = catalog.table(name).health()
-        except PaimonError as error:
+    for name, health in _each(catalog, args.database, lambda name: catalog.table(name).health()):
+        if isinstance(health, PaimonError):
             failures += 1
-            rows.append((name, None, None, None, None, None, None, None, f"{error.kind}: {error}"))
+            rows.append((name, None, None, None, None, None, None, None, f"{health.kind}: {health}"))
             continue
         m = health.measures
         rows.append(
@@ -103,13 +101,11 @@ def metrics(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Print the measures of tables as OpenMetrics text, or write them to a file; return 1 for an unreadable table."""
     healths: list[Health] = []
     failures: dict[str, str] = {}
-    for name in _names(catalog, args.target):
-        try:
-            healths.append(catalog.table(name).health())
-        except PaimonError as error:
-            if name == args.target:
-                raise
-            failures[name] = f"{error.kind}: {error}"
+    for name, health in _each(catalog, args.target, lambda name: catalog.table(name).health()):
+        if isinstance(health, PaimonError):
+            failures[name] = f"{health.kind}: {health}"
+        else:
+            healths.append(health)
     text = open_metrics(healths, failures)
     if args.output is not None:
         _replace(args.output, text)
@@ -133,13 +129,30 @@ def _replace(path: Path, text: str) -> None:
         part.unlink(missing_ok=True)
 
 
-def _names(catalog: Catalog, target: str | None) -> Iterator[str]:
-    """Yield the names of the table, of the tables of the database, or of all tables."""
+def _each(
+    catalog: Catalog, target: str | None, examine: Callable[[str], Health]
+) -> Iterator[tuple[str, Health | PaimonError]]:
+    """Yield the health of the table, of the tables of the database, or of all tables, or the error of a table.
+
+    A table that is dropped after the listing is left out. Raises the error of a table that is named.
+    """
     if target is not None and "." in target:
-        yield target
+        yield target, examine(target)
         return
     for database in [target] if target else catalog.list_databases():
-        yield from (f"{database}.{name}" for name in catalog.list_tables(database))
+        for name in catalog.list_tables(database):
+            try:
+                yield f"{database}.{name}", examine(f"{database}.{name}")
+            except PaimonError as error:
+                if not isinstance(error, NotFound) or _is_listed(catalog, database, name):
+                    yield f"{database}.{name}", error
+
+
+def _is_listed(catalog: Catalog, database: str, name: str) -> bool:
+    try:
+        return name in catalog.list_tables(database)
+    except NotFound:  # the database was dropped, too
+        return False
 
 
 def _threshold(text: str) -> tuple[str, float | int]:

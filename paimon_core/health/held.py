@@ -1,8 +1,8 @@
 """Held: the bytes of a table's data files by what holds them.
 
 A file belongs to the first of these that uses it: the latest version, then the snapshots of main, then changelogs that
-outlive their snapshots, then tags, the newest first, then branches. So the sums add up to the bytes that an expiry, a deleted tag or a deleted branch would free at most. Files
-are told apart by a hash of their names, as in plans.
+outlive their snapshots, then tags, the newest first, then branches. So the sums add up to the bytes that an expiry, a
+deleted tag or a deleted branch would free at most. Files are told apart by a hash of their names, as in plans.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class Held:
     @property
     def total(self) -> int:
         """All bytes of data files that something uses."""
-        by_name = sum(one.bytes for one in (*self.tags, *self.branches))
-        return self.live + self.snapshots + self.changelogs + by_name
+        named = sum(t.bytes for t in self.tags) + sum(b.bytes for b in self.branches)
+        return self.live + self.snapshots + self.changelogs + named
 
     @property
     def first_snapshot_millis(self) -> int | None:

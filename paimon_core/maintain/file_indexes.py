@@ -70,7 +70,8 @@ def rewrite_indexes(
 
 def can_have_indexes(context: TableContext, schema_id: int) -> bool:
     """Whether files that were written with a schema can have at least one of the indexes that the options declare."""
-    return bool(_Wanted.of(context, indexed_fields(context.options.file_indexes, context.schema.by_name), schema_id).fields)
+    indexes = indexed_fields(context.options.file_indexes, context.schema.by_name)
+    return bool(_Wanted.of(context, indexes, schema_id).fields)
 
 
 def _joined(messages: Sequence[CommitMessage]) -> CommitMessage:

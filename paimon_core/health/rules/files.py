@@ -116,8 +116,7 @@ def old_level_0(facts: Facts) -> Iterator[Finding]:
         threshold=hours,
         threshold_from="level_0_hours",
         text=f"{counted(int(ill.sum()), 'bucket')} with files of level 0 that are up to {age:,.0f} hours old: no "
-        "compaction runs"
-        + (", and batch reads do not see their rows" if hidden else ""),
+        "compaction runs" + (", and batch reads do not see their rows" if hidden else ""),
         command=facts.command("compact", "--full"),
         mend_cost=f"reads and rewrites at most {megabytes(size)}",
         cost_bytes=int(layout.merged_bytes[ill].sum() * (MERGE_FACTOR - 1)),

@@ -132,10 +132,10 @@ def dead_consumers(facts: Facts) -> Iterator[Finding]:
         threshold=limits.consumer_days,
         threshold_from="consumer_days",
         text=f"consumer {first.name} has not read for {age:,.1f} days and is {latest.id - first.next_snapshot + 1:,} "
-        "snapshots behind: no snapshot "
-        f"from {first.next_snapshot} on can expire",
+        f"snapshots behind: no snapshot from {first.next_snapshot} on can expire",
         command=facts.fix_command("dead-consumer", "consumer_days"),
-        mend_cost=f"deletes the position of {counted(len(ill), 'consumer')}: a reader with this name that starts again begins where it is told to, and may miss changes",
+        mend_cost=f"deletes the position of {counted(len(ill), 'consumer')}: a reader with this name that starts again "
+        "begins where it is told to, and may miss changes",
         cost_bytes=facts.held.snapshots,
         options={"consumer.expiration-time": f"{days} d"},
         arguments={"consumers": {c.name: c.modified_millis for c in ill}},

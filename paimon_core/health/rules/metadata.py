@@ -71,7 +71,9 @@ def _without(indexed: Sequence[IndexedColumn], useless: Collection[str]) -> list
     for kind in dict.fromkeys(one.kind for one in indexed if one.column in useless):
         left = [one.name for one in indexed if one.kind == kind and one.column not in useless]
         key = f"file-index.{kind}.columns"
-        changes.append("SET ('{}' = '{}')".format(key, ",".join(left).replace("'", "''")) if left else f"RESET ('{key}')")
+        changes.append(
+            "SET ('{}' = '{}')".format(key, ",".join(left).replace("'", "''")) if left else f"RESET ('{key}')"
+        )
     return changes
 
 

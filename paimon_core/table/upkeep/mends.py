@@ -13,6 +13,9 @@ from paimon_core.health.thresholds import Thresholds
 if TYPE_CHECKING:
     from paimon_core.table.table import Table
 
+MORE_RUNS = 3
+"""A compaction packs about 128 small files of an append table into one, so four pack more than 100 million."""
+
 
 def mend(table: Table, finding: Finding) -> Any:
     """Do what ``finding.command`` does and return the report of the operation; see ``Table.mend``."""
@@ -70,7 +73,13 @@ def _is_chosen(finding: Finding, names: Collection[str]) -> bool:
 
 
 def _full(table: Table, arguments: Mapping[str, Any]) -> Any:
-    return table.compact(full=True).snapshot
+    """Compact fully, an append table again while a run finds files to pack; return the last snapshot."""
+    last = table.compact(full=True).snapshot
+    for _ in range(0 if table.context.is_keyed else MORE_RUNS):
+        if (snapshot := table.compact(full=True).snapshot) is None:
+            break
+        last = snapshot
+    return last
 
 
 def _rescale(table: Table, arguments: Mapping[str, Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import paimon_core as paimon
+from paimon_core.catalog.filesystem import FilesystemCatalog
 from paimon_core.cli.main import main
 from paimon_core.health.metrics import MEASURES
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
@@ -91,6 +93,20 @@ def test_a_table_that_cannot_be_read_is_told_and_the_others_are_examined(lake, c
     assert "snapshot 1 is damaged" in out
     code, _, err = run(capsys, "doctor", "a.fine", "--warehouse", lake)
     assert (code, err.startswith("paimon-core doctor: ")) == (1, True)
+
+
+@pytest.mark.parametrize("command", ["doctor", "top", "metrics"])
+def test_a_table_that_is_dropped_meanwhile_is_left_out(lake, capsys, monkeypatch, command):
+    real = FilesystemCatalog.table
+
+    def table(self, name):
+        if name == "a.ill":
+            shutil.rmtree(f"{lake}/a.db/ill", ignore_errors=True)
+        return real(self, name)
+
+    monkeypatch.setattr(FilesystemCatalog, "table", table)
+    code, out, _ = run(capsys, command, "a", "--warehouse", lake)
+    assert (code, "a.ill" in out) == (0, False)
 
 
 @pytest.mark.parametrize(

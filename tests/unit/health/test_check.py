@@ -108,6 +108,15 @@ def test_small_files_of_an_append_table(catalog):
     mended(table, "small-files", few)
 
 
+def test_more_small_files_than_one_compaction_packs_into_one(catalog):
+    options = {"write-only": "true", "source.split.open-file-cost": "128 mb"}  # four files are one task of a compaction
+    table = catalog.create_table("db.t", SCHEMA, options=options)
+    for n in range(20):
+        table.write(rows(n, 1))
+    mended(table, "small-files", Thresholds(avoidable_files=2))
+    assert table.refresh().health().measures["files"] == 1
+
+
 def test_a_hot_bucket(catalog):
     table = keyed(catalog, bucket="4", write_only="false")
     table.write(pa.table({"id": [7], "day": [1], "text": [os.urandom(6000).hex()]}, schema=SCHEMA))
