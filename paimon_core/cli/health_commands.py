@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from paimon_core.cli.catalogs import place_words
 from paimon_core.cli.output import Output, plain, sentence
 from paimon_core.errors import InvalidRequest, NotFound, PaimonError
 from paimon_core.health.finding import Finding, Health, Severity
@@ -45,11 +47,12 @@ def doctor(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
         mends.extend(_told(out, name, one) for one in done)
         return health
 
+    place = place_words(args)
     for name, health in _each(catalog, args.target, examine):
         if isinstance(health, PaimonError):
             failures.append({"table": name, "error": f"{health.kind}: {health}"})
         else:
-            found.append(health)
+            found.append(_placed(health, place))
     found.sort(key=lambda health: (health.score, health.table))
     ill = [health for health in found if not health.is_healthy]
     texts = [health.text() for health in (ill if len(found) > 1 else found)]
@@ -146,6 +149,17 @@ def _each(
             except PaimonError as error:
                 if not isinstance(error, NotFound) or _is_listed(catalog, database, name):
                     yield f"{database}.{name}", error
+
+
+def _placed(health: Health, place: str) -> Health:
+    """Return the health with commands that work without the arguments that this command was called with."""
+    if not place:
+        return health
+    findings = [
+        dataclasses.replace(f, command=" && ".join(f"{one} {place}" for one in f.command.split(" && ")))
+        for f in health.findings
+    ]
+    return dataclasses.replace(health, findings=tuple(findings))
 
 
 def _is_listed(catalog: Catalog, database: str, name: str) -> bool:

@@ -11,6 +11,7 @@ from paimon_core.health.cost import Cost, needed_cost, point_query_cost, scan_co
 from paimon_core.health.held import Held, held_by
 from paimon_core.health.layout import Layout, layout_of
 from paimon_core.health.thresholds import Thresholds
+from paimon_core.health.waiting import Waiting, waiting_of
 from paimon_core.metadata import clock
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifests.entries import ManifestFile
@@ -30,6 +31,7 @@ class Facts:
     snapshot: Snapshot | None
     thresholds: Thresholds
     layout: Layout
+    waiting: Waiting
     manifests: list[ManifestFile]
     held: Held
     consumers: tuple[Consumer, ...]
@@ -98,6 +100,8 @@ class Facts:
             "level_0_files": int(layout.level_0_files.sum()) if self.context.is_keyed else 0,
             "avoidable_files": layout.avoidable_files,
             "deleted_rows": self.deleted_rows,
+            "waiting_rows": self.waiting.rows,
+            "waiting_bytes": self.waiting.bytes,
             "manifests": len(self.manifests),
             "manifest_bytes": sum(m.file_size for m in self.manifests),
             "manifest_entries": self.entries,
@@ -151,6 +155,7 @@ def facts_of(context: TableContext, snapshot: Snapshot | None, thresholds: Thres
         snapshot=snapshot,
         thresholds=thresholds,
         layout=layout,
+        waiting=waiting_of(context, snapshot),
         manifests=manifests,
         held=held_by(context, snapshot),
         consumers=tuple(context.consumers.list()),

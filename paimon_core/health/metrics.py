@@ -28,6 +28,8 @@ MEASURES: Mapping[str, str] = MappingProxyType(
         "level_0_files": "Files of level 0; 0 without a primary key.",
         "avoidable_files": "Files that a full compaction would save.",
         "deleted_rows": "Rows in files that delete others or are deleted.",
+        "waiting_rows": "Rows of the postpone bucket, which no read sees before a compaction.",
+        "waiting_bytes": "Bytes of their files.",
         "manifests": "Manifests of the latest version.",
         "manifest_bytes": "Bytes of these manifests.",
         "manifest_entries": "Entries of these manifests, also of deleted files.",

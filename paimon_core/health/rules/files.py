@@ -107,7 +107,7 @@ def old_level_0(facts: Facts) -> Iterator[Finding]:
     ill = is_old & (layout.level_0_files > 0) & (hidden | (layout.runs > 1))
     if not ill.any():
         return
-    age = (local_millis(facts.now_millis) - int(layout.oldest_level_0[ill].min())) / (MILLIS_A_DAY / 24)
+    age = _hours_since(facts, int(layout.oldest_level_0[ill].min()))
     size = int(layout.bytes[ill].sum())
     yield Finding(
         name="old-level-0",
@@ -124,9 +124,35 @@ def old_level_0(facts: Facts) -> Iterator[Finding]:
     )
 
 
+def waiting_rows(facts: Facts) -> Iterator[Finding]:
+    """Find rows of the postpone bucket that no compaction has moved for long."""
+    waiting, hours = facts.waiting, facts.thresholds.level_0_hours
+    if waiting.oldest_millis is None or (age := _hours_since(facts, waiting.oldest_millis)) < hours:
+        return
+    yield Finding(
+        name="waiting-rows",
+        severity=Severity.ERROR,
+        measure=round(age, 1),
+        threshold=hours,
+        threshold_from="level_0_hours",
+        text=f"{counted(waiting.rows, 'row')} in {counted(waiting.files, 'file')} of the postpone bucket for up to "
+        f"{age:,.0f} hours: no read sees them before a compaction, and no compaction runs",
+        command=facts.command("compact"),
+        mend_cost=f"reads and rewrites {megabytes(waiting.bytes)}, and what the buckets then compact",
+        cost_bytes=waiting.bytes,
+        safe=True,
+    )
+
+
+def _hours_since(facts: Facts, created: int) -> float:
+    """Return the hours since a local time in milliseconds."""
+    return (local_millis(facts.now_millis) - created) / (MILLIS_A_DAY / 24)
+
+
 FILE_RULES: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
     many_sorted_runs,
     small_files,
     kept_deletes,
     old_level_0,
+    waiting_rows,
 )

@@ -116,6 +116,7 @@ def _alter(table: Table, arguments: Mapping[str, Any]) -> Any:
 MENDS: Mapping[str, Callable[[Table, Mapping[str, Any]], Any]] = {
     "many-sorted-runs": lambda table, _: table.compact().snapshot,
     "old-level-0": _full,
+    "waiting-rows": lambda table, _: table.compact().snapshot,
     "small-files": _full,
     "kept-deletes": _full,
     "many-manifests": lambda table, _: table.maintenance.compact_manifests(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import sys
 
@@ -47,7 +48,8 @@ def test_the_worst_table_comes_first_and_tells_its_mend(lake, capsys):
     assert code == 4
     assert lines[0].startswith("a.ill: score ")
     assert lines[1].startswith("error many-sorted-runs: bucket 0 has 9 sorted runs")
-    assert lines[2] == "  mend: paimon-core compact a.ill"
+    assert lines[2] == f"  mend: paimon-core compact a.ill --warehouse {lake}"
+    assert run(capsys, *shlex.split(lines[2])[2:])[0] == 0, "the command works as it is printed"
     assert "b.indexed: score" in out
     assert lines[-1] == "1 of 3 tables have no findings"
 

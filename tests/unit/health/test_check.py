@@ -506,3 +506,24 @@ def test_automatic_tags_with_a_maximum_are_not_stale(catalog):
     table.tags.create("own")
     (finding,) = table.health(Thresholds(tags=1)).findings
     assert finding.arguments == {"tags": ["own"]}
+
+
+def test_rows_of_the_postpone_bucket_that_nobody_moves(catalog, later):
+    table = keyed(catalog, bucket="-2", write_only="false", **{"postpone.batch-write-fixed-bucket": "false"})
+    table.write(rows(0, 10))
+    assert names(table) == []
+    measures = table.health().measures
+    assert (measures["waiting_rows"], measures["live_bytes"], table.scan().count()) == (10, 0, 0)
+    later(2)
+    (finding,) = table.health().findings
+    assert (finding.name, finding.severity, finding.safe) == ("waiting-rows", "error", True)
+    table.mend(finding)
+    assert (names(table), table.refresh().scan().count()) == ([], 10)
+
+
+def test_the_buckets_of_a_postponed_table_are_its_own_choice(catalog):
+    options = {"postpone.default-bucket-num": "9"}
+    table = keyed(catalog, bucket="-2", write_only="false", **options)
+    table.write(rows(0, 2000))
+    table.compact()
+    assert names(table) == [], "a fixed number of buckets would make it another kind of table"
