@@ -155,7 +155,7 @@ def _of_branch(branch: TableContext, known: _Known, changed_millis: int) -> Held
     size = known.add((*_of_history(branch, snapshots, deltas), *own))
     size += known.add(_of_changelogs(branch, branch.changelogs.ids()))
     size += sum(known.add(_if_there(branch, tag.snapshot)) for tag in branch.tags.list())
-    return HeldByBranch(branch.branch, size, max(changed_millis, *(s.time_millis for s in snapshots[-1:])))
+    return HeldByBranch(branch.branch, size, max([changed_millis, *(s.time_millis for s in snapshots[-1:])]))
 
 
 def _of_history(

@@ -39,7 +39,7 @@ def hot_bucket(facts: Facts) -> Iterator[Finding]:
         threshold_from="hot_bucket_ratio",
         text=f"{bucket_text(facts, at)} has {megabytes(int(layout.bytes[at]))}, {times:,.0f} times the mean of the "
         f"other {counted(buckets - 1, 'bucket')}, because few values of ({keys}) have most rows: reads and compactions "
-        "of it run alone. If a few values have most rows, other columns in bucket-key spread them; else more buckets do",
+        "of it run alone. If a few values have most rows, other columns in bucket-key spread them, else more buckets",
         command=_rescale(facts, _more(buckets)),
         mend_cost=f"reads and rewrites {megabytes(size)}; it helps only when the rows have different bucket keys",
         cost_bytes=int(layout.bytes[at] - others[at]),

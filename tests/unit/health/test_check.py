@@ -527,3 +527,12 @@ def test_the_buckets_of_a_postponed_table_are_its_own_choice(catalog):
     table.write(rows(0, 2000))
     table.compact()
     assert names(table) == [], "a fixed number of buckets would make it another kind of table"
+
+
+def test_a_branch_without_snapshots(catalog, later):
+    table = keyed(catalog, write_only="false")
+    table.branches.create("empty")
+    assert (names(table), table.health().measures["branches"]) == ([], 1)
+    later(31)
+    mended(table, "forgotten-branch")
+    assert table.branches.list() == []
