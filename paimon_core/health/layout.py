@@ -134,6 +134,6 @@ def _without_index(context: TableContext, live: EntryTable) -> Numbers:
         return np.zeros(0, np.int64)
     able = [i for i in map(int, np.unique(live.schema_id)) if can_have_indexes(context, i)]
     at = np.flatnonzero(~live.indexed & np.isin(live.schema_id, able))
-    beside = [any(name.endswith(".index") for name in file.extra_files) for file in live.files(at)]
+    beside = [any(name.endswith(".index") for name in extra) for extra in live.extra_files(at)]
     found: Numbers = at[~np.array(beside, bool)]
     return found

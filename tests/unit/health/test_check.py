@@ -536,3 +536,11 @@ def test_a_branch_without_snapshots(catalog, later):
     later(31)
     mended(table, "forgotten-branch")
     assert table.branches.list() == []
+
+
+def test_an_index_file_beside_a_data_file_is_an_index(catalog):
+    options = {"file-index.bloom-filter.columns": "text", "file-index.in-manifest-threshold": "1 b"}
+    table = catalog.create_table("db.t", SCHEMA, options=options)
+    table.write(rows(0, 10))
+    assert list(Path(table.location).rglob("*.index"))
+    assert names(table) == []
