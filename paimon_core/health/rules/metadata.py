@@ -22,9 +22,11 @@ def many_manifests(facts: Facts) -> Iterator[Finding]:
     limits, count = facts.thresholds, len(facts.manifests)
     files, entries = facts.layout.total_files, facts.entries
     is_dead = entries >= limits.dead_entries_ratio * max(files, 1) and entries - files >= 1000
-    if count < max(2, limits.manifests) and not is_dead:
-        return
     size = sum(m.file_size for m in facts.manifests)
+    needed = -(-size // max(1, facts.context.options["manifest.target-file-size"]))
+    is_many = count >= max(2, limits.manifests, 2 * needed)  # a version of many files needs many manifests
+    if not is_many and not is_dead:
+        return
     yield Finding(
         name="many-manifests",
         severity=Severity.WARNING,

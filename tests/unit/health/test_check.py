@@ -544,3 +544,13 @@ def test_an_index_file_beside_a_data_file_is_an_index(catalog):
     table.write(rows(0, 10))
     assert list(Path(table.location).rglob("*.index"))
     assert names(table) == []
+
+
+def test_manifests_that_their_entries_need_are_not_many(catalog):
+    options = {"manifest.target-file-size": "1 b", "write-only": "true"}
+    table = catalog.create_table("db.t", SCHEMA, options=options)
+    for n in range(12):
+        table.write(rows(n, 1))
+    table.maintenance.compact_manifests()
+    assert table.health().measures["manifests"] == 12
+    assert names(table, Thresholds(manifests=10)) == []
