@@ -45,9 +45,15 @@ def no_expiry(facts: Facts) -> Iterator[Finding]:
         mend_cost=f"reads the metadata of the snapshots and deletes at most {megabytes(freed)}; the versions before "
         f"the last {keep} can no longer be read",
         cost_bytes=held.snapshots,
-        options={"snapshot.num-retained.max": str(keep)},
+        options=_retained(keep, int(facts.context.options["snapshot.num-retained.min"])),
         arguments={"keep_max": keep},
     )
+
+
+def _retained(most: int, least: int) -> dict[str, str]:
+    """Return the options that keep so many snapshots; the minimum must not be larger than the maximum."""
+    options = {"snapshot.num-retained.max": str(most)}
+    return options if least <= most else {"snapshot.num-retained.min": str(most)} | options
 
 
 def stale_tags(facts: Facts) -> Iterator[Finding]:

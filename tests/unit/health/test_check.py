@@ -176,6 +176,10 @@ def test_old_versions_that_hold_many_bytes(catalog):
     table.maintenance.reset_consumer("slow")
     before = sum(f.stat().st_size for f in paths(table))
     finding = mended(table, "no-expiry", large)
+    keep = str(finding.arguments["keep_max"])
+    assert finding.options == {"snapshot.num-retained.min": keep, "snapshot.num-retained.max": keep}, (
+        "10 is the default"
+    )
     freed = before - sum(f.stat().st_size for f in paths(table))
     assert f"deletes at most {freed:,} bytes" in finding.mend_cost
 
