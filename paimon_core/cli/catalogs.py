@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -52,6 +53,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="directory in which tables may have data files outside of their own directories; may be repeated",
     )
+
+
+def place_words(args: argparse.Namespace) -> str:
+    """Return the arguments that name the catalog, as typed in a shell; "" when the environment names it."""
+    words: list[str] = []
+    for name in ("warehouse", "catalog", "uri"):
+        if (value := getattr(args, name)) is not None:
+            words += [f"--{name}", value]
+    for name in ("option", "allowed_root"):
+        for value in getattr(args, name):
+            words += [f"--{name.replace('_', '-')}", value]
+    return shlex.join(words)
 
 
 def open_catalog_of(args: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> Catalog:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from paimon_core.cli.catalogs import place_words
 from paimon_core.cli.output import Output, plain, replace_file, sentence
-from paimon_core.errors import InvalidRequest, PaimonError
+from paimon_core.errors import InvalidRequest, NotFound, PaimonError
 from paimon_core.health.finding import Finding, Health, Severity
 from paimon_core.health.metrics import open_metrics
 from paimon_core.health.thresholds import Thresholds
@@ -18,6 +20,7 @@ from paimon_core.table.upkeep.mends import Mend, mend_table
 if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
 
+_T = TypeVar("_T")
 ORDERS = ("size", "files", "growth", "cost", "score")
 FAILED, WARNINGS, ERRORS = 1, 3, 4
 
@@ -33,21 +36,22 @@ def doctor(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     found: list[Health] = []
     failures: list[dict[str, str]] = []
     mends: list[dict[str, Any]] = []
-    for name in table_names(catalog, args.target):
-        try:
-            table = catalog.table(name)
-            table = table.branch(args.branch) if args.branch else table
-            if args.fix is None:
-                health = table.health(thresholds)
-            else:
-                health, done = mend_table(table, args.fix, thresholds, partial(_say_plan, out, name))
-                mends += [_told(out, name, one) for one in done]
-        except PaimonError as error:
-            if name == args.target:
-                raise
-            failures.append({"table": name, "error": f"{error.kind}: {error}"})
+
+    def examine(name: str) -> Health:
+        table = catalog.table(name)
+        table = table.branch(args.branch) if args.branch else table
+        if args.fix is None:
+            return table.health(thresholds)
+        health, done = mend_table(table, args.fix, thresholds, partial(_say_plan, out, name))
+        mends.extend(_told(out, name, one) for one in done)
+        return health
+
+    place = place_words(args)
+    for name, health in each_table(catalog, args.target, examine):
+        if isinstance(health, PaimonError):
+            failures.append({"table": name, "error": f"{health.kind}: {health}"})
         else:
-            found.append(health)
+            found.append(_placed(health, place))
     found.sort(key=lambda health: (health.score, health.table))
     ill = [health for health in found if not health.is_healthy]
     texts = [health.text() for health in (ill if len(found) > 1 else found)]
@@ -69,12 +73,10 @@ def top(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     header = ("table", "score", "bytes", "files", "rows_in_files", "bytes_a_day", "read_cost", "space", "findings")
     rows: list[tuple[object, ...]] = []
     failures = 0
-    for name in table_names(catalog, args.database):
-        try:
-            health = catalog.table(name).health()
-        except PaimonError as error:
+    for name, health in each_table(catalog, args.database, lambda name: catalog.table(name).health()):
+        if isinstance(health, PaimonError):
             failures += 1
-            rows.append((name, None, None, None, None, None, None, None, f"{error.kind}: {error}"))
+            rows.append((name, None, None, None, None, None, None, None, f"{health.kind}: {health}"))
             continue
         m = health.measures
         rows.append(
@@ -101,13 +103,11 @@ def metrics(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Print the measures of tables as OpenMetrics text, or write them to a file; return 1 for an unreadable table."""
     healths: list[Health] = []
     failures: dict[str, str] = {}
-    for name in table_names(catalog, args.target):
-        try:
-            healths.append(catalog.table(name).health())
-        except PaimonError as error:
-            if name == args.target:
-                raise
-            failures[name] = f"{error.kind}: {error}"
+    for name, health in each_table(catalog, args.target, lambda name: catalog.table(name).health()):
+        if isinstance(health, PaimonError):
+            failures[name] = f"{health.kind}: {health}"
+        else:
+            healths.append(health)
     text = open_metrics(healths, failures)
     if args.output is not None:
         replace_file(args.output, text)
@@ -119,13 +119,41 @@ def metrics(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     return FAILED if failures else 0
 
 
-def table_names(catalog: Catalog, target: str | None) -> Iterator[str]:
-    """Yield the names of the table, of the tables of the database, or of all tables."""
+def each_table(
+    catalog: Catalog, target: str | None, examine: Callable[[str], _T]
+) -> Iterator[tuple[str, _T | PaimonError]]:
+    """Yield what ``examine`` returns for the table, the tables of the database, or all tables, or a table's error.
+
+    A table that is dropped after the listing is left out. Raises the error of a table that is named.
+    """
     if target is not None and "." in target:
-        yield target
+        yield target, examine(target)
         return
     for database in [target] if target else catalog.list_databases():
-        yield from (f"{database}.{name}" for name in catalog.list_tables(database))
+        for name in catalog.list_tables(database):
+            try:
+                yield f"{database}.{name}", examine(f"{database}.{name}")
+            except PaimonError as error:
+                if not isinstance(error, NotFound) or _is_listed(catalog, database, name):
+                    yield f"{database}.{name}", error
+
+
+def _placed(health: Health, place: str) -> Health:
+    """Return the health with commands that work without the arguments that this command was called with."""
+    if not place:
+        return health
+    findings = [
+        dataclasses.replace(f, command=" && ".join(f"{one} {place}" for one in f.command.split(" && ")))
+        for f in health.findings
+    ]
+    return dataclasses.replace(health, findings=tuple(findings))
+
+
+def _is_listed(catalog: Catalog, database: str, name: str) -> bool:
+    try:
+        return name in catalog.list_tables(database)
+    except NotFound:  # the database was dropped, too
+        return False
 
 
 def _threshold(text: str) -> tuple[str, float | int]:

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paimon_core.cli.health_commands import FAILED, table_names
+from paimon_core.cli.health_commands import FAILED, each_table
 from paimon_core.cli.output import Output, replace_file
-from paimon_core.errors import InvalidRequest, PaimonError
+from paimon_core.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
@@ -55,10 +55,12 @@ def _of_many(catalog: Catalog, database: str | None) -> tuple[str, int, list[tup
     from paimon_core.health.page.page import LakePage
 
     page = LakePage(f"Health of database {database}" if database else "Health of all tables")
-    for name in table_names(catalog, database):
-        try:
-            table: Table = catalog.table(name)
-            page.add(table.context, table.latest_snapshot())
-        except PaimonError as error:
+
+    def examine(name: str) -> None:
+        table: Table = catalog.table(name)
+        page.add(table.context, table.latest_snapshot())
+
+    for name, error in each_table(catalog, database, examine):
+        if error is not None:
             page.fail(name, f"{error.kind}: {error}")
     return page.text(), len(page.healths), page.failures

@@ -205,12 +205,18 @@ def _place(base: Base, item: IndexEntry | AssignedKeys | ManifestEntry) -> str:
 
 
 def _check_assigned(base: Base, steps: Sequence[IndexStep], entries: Sequence[ManifestEntry]) -> None:
-    """Raise InvalidRequest if level-0 files are added to dynamic buckets without an assignment of their keys."""
+    """Raise InvalidRequest if level-0 files are added to dynamic buckets without an assignment of their keys.
+
+    An entry that replaces the entry of the same file, for another file index, adds no keys.
+    """
     if not base.context.has_dynamic_buckets:
         return
     assigned = {step.partition for step in steps if isinstance(step, AssignedKeys)}
+    same = {entry.file.file_name for entry in entries if entry.kind is FileKind.DELETE}
     for entry in entries:
-        if entry.kind is FileKind.ADD and entry.file.level == 0 and entry.partition not in assigned:
+        if entry.kind is not FileKind.ADD or entry.file.level != 0 or entry.file.file_name in same:
+            continue
+        if entry.partition not in assigned:
             raise InvalidRequest(
                 f"table {base.context.name} has dynamic buckets, but the message with file {entry.file.file_name} does "
                 "not state how its keys were assigned to them: write with a writer of this table",

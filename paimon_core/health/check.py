@@ -29,7 +29,7 @@ def health_of(facts: Facts) -> Health:
     findings = [finding for rule in RULES for finding in rule(facts)]
     findings.sort(key=lambda one: (one.severity is not Severity.ERROR, -one.cost_bytes))
     return Health(
-        table=facts.context.name,
+        table=facts.table,
         branch=facts.context.branch,
         snapshot=None if facts.snapshot is None else facts.snapshot.id,
         score=facts.score,

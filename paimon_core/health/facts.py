@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from shlex import quote
 
 from paimon_core.health.cost import Cost, needed_cost, point_query_cost, scan_cost
 from paimon_core.health.held import Held, held_by
 from paimon_core.health.layout import Layout, layout_of
 from paimon_core.health.thresholds import Thresholds
+from paimon_core.health.waiting import Waiting, waiting_of
 from paimon_core.metadata import clock
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifests.entries import ManifestFile
@@ -29,6 +31,7 @@ class Facts:
     snapshot: Snapshot | None
     thresholds: Thresholds
     layout: Layout
+    waiting: Waiting
     manifests: list[ManifestFile]
     held: Held
     consumers: tuple[Consumer, ...]
@@ -55,11 +58,18 @@ class Facts:
         """Return the days since a time in epoch milliseconds."""
         return max(0.0, (self.now_millis - millis) / MILLIS_A_DAY)
 
-    def command(self, text: str, *arguments: str, branch: bool = True) -> str:
-        """Return a command of ``paimon-core`` for this table, as typed in a shell: names are quoted where needed."""
-        on_branch = f"--branch {quote(self.context.branch)}" if branch and self.context.branch != MAIN else ""
-        name = quote(self.context.name.partition("$")[0])
-        return " ".join(filter(None, ("paimon-core", text, name, *arguments, on_branch)))
+    @property
+    def table(self) -> str:
+        """The name of the table without its branch."""
+        return self.context.name.partition("$")[0]
+
+    def command(self, text: str, *arguments: str) -> str:
+        """Return a command of ``paimon-core`` for this table and branch, as typed in a shell.
+
+        ``text`` is the command, and each argument one word that is quoted where a shell needs it.
+        """
+        on_branch = () if self.context.branch == MAIN else ("--branch", self.context.branch)
+        return " ".join(("paimon-core", text, *map(_quoted, (self.table, *arguments, *on_branch))))
 
     @property
     def read_amplification(self) -> float:
@@ -90,11 +100,15 @@ class Facts:
             "level_0_files": int(layout.level_0_files.sum()) if self.context.is_keyed else 0,
             "avoidable_files": layout.avoidable_files,
             "deleted_rows": self.deleted_rows,
+            "waiting_rows": self.waiting.rows,
+            "waiting_bytes": self.waiting.bytes,
             "manifests": len(self.manifests),
             "manifest_bytes": sum(m.file_size for m in self.manifests),
             "manifest_entries": self.entries,
             "snapshots": held.snapshot_count,
             "snapshot_bytes": held.snapshots,
+            "changelogs": held.changelog_count,
+            "changelog_bytes": held.changelogs,
             "tags": len(held.tags),
             "tag_bytes": sum(t.bytes for t in held.tags),
             "branches": len(held.branches),
@@ -115,6 +129,19 @@ class Facts:
             else round(max(0, self.now_millis - snapshot.time_millis) / 1000, 3),
         }
 
+    def fix_command(self, finding: str, *thresholds: str) -> str:
+        """Return the command that runs the mend of a finding, with those of its thresholds that are not the default."""
+        values = ((name, getattr(self.thresholds, name)) for name in thresholds)
+        changed = [f"{name}={value}" for name, value in values if value != getattr(Thresholds(), name)]
+        return self.command("doctor", "--fix", finding, *(word for one in changed for word in ("--threshold", one)))
+
+
+def _quoted(word: str) -> str:
+    """Return a word as typed in a shell: in double quotes where this is enough, because changes have single ones."""
+    if re.fullmatch(r"[\w.,:=/@%+-]+", word):
+        return word
+    return shlex.quote(word) if re.search(r'["$`\\!]', word) else f'"{word}"'
+
 
 def facts_of(context: TableContext, snapshot: Snapshot | None, thresholds: Thresholds) -> Facts:
     """Read the facts of one version; raises SnapshotNotFound, and CorruptTable for metadata that cannot be read."""
@@ -128,6 +155,7 @@ def facts_of(context: TableContext, snapshot: Snapshot | None, thresholds: Thres
         snapshot=snapshot,
         thresholds=thresholds,
         layout=layout,
+        waiting=waiting_of(context, snapshot),
         manifests=manifests,
         held=held_by(context, snapshot),
         consumers=tuple(context.consumers.list()),

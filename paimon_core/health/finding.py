@@ -12,6 +12,7 @@ FINDINGS = (
     "small-files",
     "kept-deletes",
     "old-level-0",
+    "waiting-rows",
     "hot-bucket",
     "too-many-buckets",
     "too-few-buckets",

@@ -1,8 +1,8 @@
 """Held: the bytes of a table's data files by what holds them.
 
-A file belongs to the first of these that uses it: the latest version, then the snapshots of main, then tags, then
-branches. So the sums add up to the bytes that an expiry, a deleted tag or a deleted branch would free at most. Files
-are told apart by a hash of their names, as in plans.
+A file belongs to the first of these that uses it: the latest version, then the snapshots of main, then changelogs that
+outlive their snapshots, then tags, the newest first, then branches. So the sums add up to the bytes that an expiry, a
+deleted tag or a deleted branch would free at most. Files are told apart by a hash of their names, as in plans.
 """
 
 from __future__ import annotations
@@ -14,18 +14,20 @@ import numpy as np
 import numpy.typing as npt
 
 from paimon_core.errors import BranchNotFound, CorruptTable, SnapshotNotFound
+from paimon_core.maintain.references.protected_files import delta_may_be_changelog
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifests.entries import FileKind
 from paimon_core.metadata.manifests.entry_columns import EntryColumns, live
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.stores.tag_store import Tag
+from paimon_core.storage.paths import MAIN
 
 Digests = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class HeldByTag:
-    """A tag with the bytes of files that neither the snapshots nor an earlier tag of the list use."""
+    """A tag with the bytes of files that neither snapshots and changelogs nor a newer tag use."""
 
     tag: Tag
     bytes: int
@@ -33,11 +35,12 @@ class HeldByTag:
 
 @dataclass(frozen=True, slots=True)
 class HeldByBranch:
-    """A branch with the bytes that only it uses, and the time of its last commit (epoch milliseconds, or None)."""
+    """A branch with the bytes that only it uses."""
 
     name: str
     bytes: int
-    last_commit_millis: int | None
+    last_change_millis: int
+    """The time of its last commit, or of its creation if this is later; epoch milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +63,14 @@ class Held:
     live: int = 0
     snapshots: int = 0
     """Bytes that only snapshots before the latest use, with the changelog files of all snapshots."""
+    if_oldest: tuple[int, ...] = ()
+    """For each snapshot, oldest first: what ``snapshots`` is when all older snapshots have expired."""
+    changelogs: int = 0
+    """Bytes that only changelogs use whose snapshots have expired."""
+    changelog_count: int = 0
     tags: tuple[HeldByTag, ...] = ()
     branches: tuple[HeldByBranch, ...] = ()
-    unreadable_branches: tuple[str, ...] = ()
-    """Branches that were deleted during the call, or have no schema."""
+    """The newest first."""
     versions: tuple[Version, ...] = ()
     """The snapshots that exist, the oldest first."""
 
@@ -76,6 +83,10 @@ class Held:
     def first_snapshot_millis(self) -> int | None:
         """The time of the first snapshot that exists."""
         return self.versions[0].snapshot.time_millis if self.versions else None
+
+    def commit_millis(self, snapshot_id: int) -> int:
+        """Return the commit time of a snapshot, epoch milliseconds; 0 when it does not exist."""
+        return next((v.snapshot.time_millis for v in self.versions if v.snapshot.id == snapshot_id), 0)
 
     @property
     def written(self) -> int:
@@ -90,7 +101,8 @@ class Held:
     @property
     def total(self) -> int:
         """All bytes of data files that something uses."""
-        return self.live + self.snapshots + sum(t.bytes for t in self.tags) + sum(b.bytes for b in self.branches)
+        named = sum(t.bytes for t in self.tags) + sum(b.bytes for b in self.branches)
+        return self.live + self.snapshots + self.changelogs + named
 
 
 @dataclass
@@ -119,25 +131,26 @@ def held_by(context: TableContext, latest: Snapshot | None) -> Held:
     """
     known = _Known()
     live_bytes = 0 if latest is None else known.add([_live(context, latest)])
+    latest_files = known.digests
     snapshots = list(_snapshots(context))
     deltas = [_delta(context, snapshot) for snapshot in snapshots]
-    history = known.add(_of_history(context, snapshots, deltas))
-    oldest_first = sorted(context.tags.list(), key=lambda t: t.snapshot.id)
-    tags = [HeldByTag(tag, known.add(_if_there(context, tag.snapshot))) for tag in oldest_first]
-    branches, unreadable = [], []
-    for name in context.branches.names() if context.branch == "main" else ():
-        try:
-            branches.append(_of_branch(context.on_branch(name), known))
-        except (BranchNotFound, CorruptTable):
-            unreadable.append(name)
-    versions = (Version(s, _new_bytes(columns)) for s, columns in zip(snapshots, deltas, strict=True))
+    own = [_changelog(context, snapshot) for snapshot in snapshots]
+    history = known.add((*_of_history(context, snapshots, deltas), *own))
+    changelog_ids = context.changelogs.ids()
+    changelogs = known.add(_of_changelogs(context, changelog_ids))
+    newest_first = sorted(context.tags.list(), key=lambda t: (-t.snapshot.id, t.name))
+    tags = [HeldByTag(tag, known.add(_if_there(context, tag.snapshot))) for tag in newest_first]
+    branches = list(_of_branches(context, known)) if context.branch == MAIN else []
+    versions = tuple(Version(s, _new_bytes(columns)) for s, columns in zip(snapshots, deltas, strict=True))
     return Held(
         live=live_bytes,
         snapshots=history,
+        if_oldest=_if_oldest(latest_files, deltas, own),
+        changelogs=changelogs,
+        changelog_count=len(changelog_ids),
         tags=tuple(tags),
         branches=tuple(branches),
-        unreadable_branches=tuple(unreadable),
-        versions=tuple(versions),
+        versions=versions,
     )
 
 
@@ -149,25 +162,70 @@ def _snapshots(context: TableContext) -> Iterator[Snapshot]:
             continue
 
 
-def _of_branch(branch: TableContext, known: _Known) -> HeldByBranch:
+def _of_branches(context: TableContext, known: _Known) -> Iterator[HeldByBranch]:
+    """Yield the branches, except those that are deleted meanwhile or were created only in part."""
+    for name, changed_millis in sorted(context.branches.times().items()):
+        try:
+            yield _of_branch(context.on_branch(name), known, changed_millis)
+        except BranchNotFound:
+            continue
+        except CorruptTable:
+            if context.branches.is_there(name):
+                raise
+
+
+def _of_branch(branch: TableContext, known: _Known, changed_millis: int) -> HeldByBranch:
     snapshots = list(_snapshots(branch))
-    size = known.add(_of_history(branch, snapshots, [_delta(branch, snapshot) for snapshot in snapshots]))
+    deltas = [_delta(branch, snapshot) for snapshot in snapshots]
+    own = [_changelog(branch, snapshot) for snapshot in snapshots]
+    size = known.add((*_of_history(branch, snapshots, deltas), *own))
+    size += known.add(_of_changelogs(branch, branch.changelogs.ids()))
     size += sum(known.add(_if_there(branch, tag.snapshot)) for tag in branch.tags.list())
-    return HeldByBranch(branch.branch, size, snapshots[-1].time_millis if snapshots else None)
+    return HeldByBranch(branch.branch, size, max([changed_millis, *(s.time_millis for s in snapshots[-1:])]))
 
 
 def _of_history(
     context: TableContext, snapshots: Sequence[Snapshot], deltas: Sequence[EntryColumns]
 ) -> Iterator[tuple[Digests, Digests]]:
-    """Yield the files of the first snapshot, and those that the following snapshots added, with their changelogs."""
+    """Yield the files of the first snapshot, and those that the following snapshots added."""
     for snapshot in snapshots[:1]:
         yield from _if_there(context, snapshot)
     for columns in deltas[1:]:
         yield _added(columns)
-    for snapshot in snapshots:
-        if snapshot.changelog_manifest_list is not None:
-            name, size = snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size
-            yield _added(_entries(context, snapshot, name, size))
+
+
+def _of_changelogs(context: TableContext, ids: Sequence[int]) -> Iterator[tuple[Digests, Digests]]:
+    """Yield the files of changelogs whose snapshots have expired; without a producer, these are the appended files."""
+    by_delta = bool(ids) and delta_may_be_changelog(context)
+    for snapshot_id in ids:
+        try:
+            changelog = context.changelogs.read(snapshot_id)
+        except SnapshotNotFound:
+            continue
+        if changelog.changelog_manifest_list is not None:
+            yield _changelog(context, changelog)
+        elif by_delta and changelog.commit_kind is CommitKind.APPEND:
+            yield _added(_delta(context, changelog))
+
+
+def _if_oldest(
+    latest: Digests, deltas: Sequence[EntryColumns], changelogs: Sequence[tuple[Digests, Digests]]
+) -> tuple[int, ...]:
+    """Return ``Held.if_oldest``: a file that snapshot n deleted is held as long as snapshot n - 1 exists."""
+    count = len(deltas)
+    if count == 0:
+        return ()
+    # Newest first: of a file that is deleted twice, for example after a restore, the last time counts.
+    parts = [(n, *changelogs[n]) for n in reversed(range(count))]
+    parts += [(n - 1, *_of_kind(deltas[n], FileKind.DELETE)) for n in reversed(range(1, count))]
+    parts.sort(key=lambda part: -part[0])
+    holder = np.repeat([n for n, *_ in parts], [len(digests) for _, digests, _ in parts])
+    digests, sizes = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
+    digests, first = np.unique(digests, return_index=True)
+    first = first[~np.isin(digests, latest)]
+    freed = np.zeros(count, np.int64)
+    np.add.at(freed, holder[first], sizes[first])
+    return tuple(map(int, freed[::-1].cumsum()[::-1]))
 
 
 def _if_there(context: TableContext, snapshot: Snapshot) -> Iterator[tuple[Digests, Digests]]:
@@ -186,8 +244,27 @@ def _live(context: TableContext, snapshot: Snapshot) -> tuple[Digests, Digests]:
 
 
 def _added(columns: EntryColumns) -> tuple[Digests, Digests]:
-    at = np.flatnonzero(columns.numbers["kind"] == FileKind.ADD.value)
+    return _of_kind(columns, FileKind.ADD)
+
+
+def _of_kind(columns: EntryColumns, kind: FileKind) -> tuple[Digests, Digests]:
+    at = np.flatnonzero(columns.numbers["kind"] == kind.value)
     return columns.name_digest[at], columns.numbers["file_size"][at]
+
+
+def _changelog(context: TableContext, snapshot: Snapshot) -> tuple[Digests, Digests]:
+    """Return the changelog files of a snapshot.
+
+    There are none when the changelog was deleted: a snapshot that was restored from a tag, or a branch that was created
+    from one, may have lost its changelog.
+    """
+    name, size = snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size
+    try:
+        return _added(EntryColumns.of_entries([]) if name is None else _entries(context, snapshot, name, size))
+    except CorruptTable as error:
+        if error.facts.get("missing"):
+            return _added(EntryColumns.of_entries([]))
+        raise
 
 
 def _delta(context: TableContext, snapshot: Snapshot) -> EntryColumns:

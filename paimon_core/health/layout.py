@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from paimon_core.codec.parquet.raw_footer import TAIL_BYTES
+from paimon_core.maintain.file_indexes import can_have_indexes
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.plan.entry_table import EntryTable
 from paimon_core.plan.live_files import read_live_files
+from paimon_core.plan.plan_scan import hides_level_0
 from paimon_core.plan.prune import Pruners
 
 Numbers = npt.NDArray[np.int64]
@@ -38,13 +40,16 @@ class Layout:
     runs: Numbers
     """Sorted runs: each file of level 0, and each higher level with files. Without a primary key: files."""
     merged_bytes: Numbers
-    """Bytes of buckets with several sorted runs, whose rows a read must merge; 0 for the others."""
+    """Bytes of buckets with several sorted runs, whose rows a read must merge; 0 for the others, and for tables whose
+    reads leave out level 0 instead."""
     needed_files: Numbers
     """The number of files of ``target-file-size`` that the bytes of the bucket need."""
     deleted: Numbers
     """Rows of kind -U and -D in the files, where it is recorded."""
     without_index: Numbers
-    """Files without a file index, in their manifest entry or beside them; 0 for a table that declares no indexes."""
+    """Files without a file index, in their manifest entry or beside them, that could have one.
+
+    0 for a table that declares no indexes. A file that is older than all indexed columns cannot have one."""
     tail_bytes: Numbers
     """Bytes that a read fetches twice: the last 64 KiB of Parquet files, in which their footers are found."""
     oldest_level_0: Numbers
@@ -107,6 +112,7 @@ def layout_of(context: TableContext, snapshot: Snapshot | None) -> Layout:
     created = live.created(at)
     np.minimum.at(oldest, group[at], np.where(created == UNKNOWN_TIME, np.iinfo(np.int64).max, created))
     is_parquet = context.options["file.format"] == "parquet"
+    merges = context.is_keyed and not hides_level_0(context.schema, context.options)
     target = max(1, context.options.target_file_bytes(keyed=context.is_keyed))
     return Layout(
         partitions=live.partitions,
@@ -118,7 +124,7 @@ def layout_of(context: TableContext, snapshot: Snapshot | None) -> Layout:
         rows=summed(live.row_count),
         level_0_files=np.bincount(group[is_flushed], minlength=count),
         runs=runs,
-        merged_bytes=np.where(runs > 1, size, 0) if context.is_keyed else np.zeros(count, np.int64),
+        merged_bytes=np.where(runs > 1, size, 0) if merges else np.zeros(count, np.int64),
         needed_files=np.maximum(1, -(-size // target)),
         deleted=summed(live.deleted(np.arange(len(live)))),
         without_index=np.bincount(group[_without_index(context, live)], minlength=count),
@@ -128,10 +134,11 @@ def layout_of(context: TableContext, snapshot: Snapshot | None) -> Layout:
 
 
 def _without_index(context: TableContext, live: EntryTable) -> Numbers:
-    """Return the positions of files without an index, if the options declare indexes."""
+    """Return the positions of files without an index that could have one, if the options declare indexes."""
     if not context.options.file_indexes:
         return np.zeros(0, np.int64)
-    at = np.flatnonzero(~live.indexed)
-    beside = [any(name.endswith(".index") for name in file.extra_files) for file in live.files(at)]
+    able = [i for i in map(int, np.unique(live.schema_id)) if can_have_indexes(context, i)]
+    at = np.flatnonzero(~live.indexed & np.isin(live.schema_id, able))
+    beside = [any(name.endswith(".index") for name in extra) for extra in live.extra_files(at)]
     found: Numbers = at[~np.array(beside, bool)]
     return found

@@ -20,3 +20,8 @@ def partition_text(facts: Facts, at: int) -> str:
 def megabytes(size: float) -> str:
     """Return a size as text: bytes below 100 kB, else megabytes."""
     return f"{size:,.0f} bytes" if size < 100_000 else f"{size / 1e6:,.1f} MB"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun, such as ``1 bucket`` or ``3 buckets``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

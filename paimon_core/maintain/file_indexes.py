@@ -68,6 +68,12 @@ def rewrite_indexes(
     return work(context, tasks, every) if tasks else []
 
 
+def can_have_indexes(context: TableContext, schema_id: int) -> bool:
+    """Whether files that were written with a schema can have at least one of the indexes that the options declare."""
+    indexes = indexed_fields(context.options.file_indexes, context.schema.by_name)
+    return bool(_Wanted.of(context, indexes, schema_id).fields)
+
+
 def _joined(messages: Sequence[CommitMessage]) -> CommitMessage:
     before, after = ([f for m in messages for f in getattr(m, k)] for k in ("compact_before", "compact_after"))
     return replace(messages[0], compact_before=tuple(before), compact_after=tuple(after))

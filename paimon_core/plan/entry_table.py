@@ -96,6 +96,8 @@ class EntryTable:
     """
     deleted: Callable[[Numbers], Numbers]
     """Returns the rows of kind -U or -D of the files at the given positions; 0 where it is not recorded."""
+    extra_files: Callable[[Numbers], Sequence[tuple[str, ...]]]
+    """Returns the names of the extra files of the files at the given positions."""
     key_stats: Callable[[Numbers], StatsBytes]
     value_stats: Callable[[Numbers], StatsBytes]
     """``key_stats`` and ``value_stats`` return the statistics of the files at the given positions."""
@@ -143,6 +145,7 @@ class EntryTable:
             partition=partition,
             created=created,
             deleted=lambda at: numbers["delete_row_count"][at],
+            extra_files=lambda at: entries.column("extra_files", at),
             clean=clean,
             compacted=_are_compacted(entries),
             unusual=_are_unusual(entries),
@@ -161,6 +164,7 @@ class EntryTable:
         """Return the entries at some positions."""
         names = ("partition", "bucket", "total_buckets", *_FILE_NUMBERS, *_MASKS, "cover")
         entries, keys, created, deleted = self.entries, self.keys, self.created, self.deleted
+        extra_files = self.extra_files
         key_stats, value_stats = self.key_stats, self.value_stats
         columns: dict[str, Any] = {name: getattr(self, name)[at] for name in names}
         return EntryTable(
@@ -170,6 +174,7 @@ class EntryTable:
             keys=lambda some: keys(at[some]),
             created=lambda some: created(at[some]),
             deleted=lambda some: deleted(at[some]),
+            extra_files=lambda some: extra_files(at[some]),
             key_stats=lambda some: key_stats(at[some]),
             value_stats=lambda some: value_stats(at[some]),
             **columns,

@@ -23,7 +23,7 @@ TITLE = "Snapshots, tags and branches"
 class _Holder:
     kind: str
     name: str
-    millis: int | None
+    millis: int
     snapshot: int | None
     bytes: int
 
@@ -32,13 +32,13 @@ def time_line_figure(facts: Facts) -> str:
     """Return the picture; "" when there are no snapshots, tags and branches."""
     held = facts.held
     holders = _holders(held)
-    if not held.versions and not holders and not held.unreadable_branches:
+    if not held.versions and not holders:
         return ""
     drawn = holders
     if len(holders) > MOST_ROWS:
         least = sorted(holders, key=lambda one: -one.bytes)[:MOST_ROWS]
         drawn = [one for one in holders if one in least]
-    times = [v.snapshot.time_millis for v in held.versions] + [h.millis for h in drawn if h.millis is not None]
+    times = [v.snapshot.time_millis for v in held.versions] + [h.millis for h in drawn]
     drawing = Drawing(WIDTH, (len(drawn) + 1) * ROW + 34)
     labels = ["snapshots", *(f"{one.kind} {one.name}" for one in drawn)]
     left = min(LABEL, max(map(len, labels))) * CHARACTER + 12
@@ -47,11 +47,8 @@ def time_line_figure(facts: Facts) -> str:
     _draw_snapshots(drawing, held, x)
     for n, one in enumerate(drawn, 1):
         _draw_row(drawing, n, left, labels[n], size(one.bytes))
-        if one.millis is None:
-            drawing.text(left + 8, n * ROW + 15, "no snapshot")
-        else:
-            title = f"{one.kind} {one.name}: {moment(one.millis)}, holds {size(one.bytes)}"
-            drawing.circle(x(one.millis), n * ROW + ROW / 2, 6, one.kind, title)
+        title = f"{one.kind} {one.name}: {moment(one.millis)}, holds {size(one.bytes)}"
+        drawing.circle(x(one.millis), n * ROW + ROW / 2, 6, one.kind, title)
     bottom = (len(drawn) + 1) * ROW + 16
     if times:
         drawing.text(left, bottom, moment(min(times)))
@@ -61,7 +58,7 @@ def time_line_figure(facts: Facts) -> str:
     colours = [
         ("tick", "snapshot"),
         ("tag", "tag, at the time of its snapshot"),
-        ("branch", "branch, at its last commit"),
+        ("branch", "branch, at its last commit or its creation"),
     ]
     header = ("what", "name", "snapshot", "time", "bytes held")
     return figure(
@@ -71,7 +68,7 @@ def time_line_figure(facts: Facts) -> str:
 
 def _holders(held: Held) -> list[_Holder]:
     tags = (_Holder("tag", t.tag.name, t.tag.snapshot.time_millis, t.tag.snapshot.id, t.bytes) for t in held.tags)
-    branches = (_Holder("branch", b.name, b.last_commit_millis, None, b.bytes) for b in held.branches)
+    branches = (_Holder("branch", b.name, b.last_change_millis, None, b.bytes) for b in held.branches)
     return [*tags, *branches]
 
 
@@ -100,8 +97,8 @@ def _said(held: Held) -> str:
 
 def _notes(held: Held, drawn: int) -> list[str]:
     notes = [
-        f"{_said(held)} A file counts for the first that uses it: the latest version, snapshots, tags from the oldest "
-        "on, branches."
+        f"{_said(held)} A file counts for the first that uses it: the latest version, snapshots, changelogs, tags "
+        "from the newest on, branches."
     ]
     there = len(held.tags) + len(held.branches)
     if there > drawn:
@@ -111,9 +108,6 @@ def _notes(held: Held, drawn: int) -> list[str]:
         )
     if held.snapshot_count > MOST_TICKS:
         notes.append(f"Drawn are {number(MOST_TICKS)} of {number(held.snapshot_count)} snapshots, evenly spaced.")
-    if held.unreadable_branches:
-        names = ", ".join(held.unreadable_branches)
-        notes.append(f"Branches that could not be read, whose bytes are not known: {names}.")
     return notes
 
 
@@ -123,7 +117,5 @@ def _rows(held: Held, holders: Sequence[_Holder]) -> list[Sequence[Cell]]:
         first, last = held.versions[0].snapshot, held.versions[-1].snapshot
         span = f"{moment(first.time_millis)} to {moment(last.time_millis)}"
         rows.append(("snapshots", f"{first.id} to {last.id}", None, span, held.snapshots))
-    rows += [
-        (h.kind, h.name, h.snapshot, "no snapshot" if h.millis is None else moment(h.millis), h.bytes) for h in holders
-    ]
-    return rows + [("branch", name, None, "could not be read", "not known") for name in held.unreadable_branches]
+    rows += [(h.kind, h.name, h.snapshot, moment(h.millis), h.bytes) for h in holders]
+    return rows

@@ -9,7 +9,7 @@ import numpy as np
 from paimon_core.health.cost import REQUEST_BYTES, REQUESTS_A_FILE
 from paimon_core.health.facts import Facts
 from paimon_core.health.finding import Finding, Severity
-from paimon_core.health.places import bucket_text, megabytes, partition_text
+from paimon_core.health.places import bucket_text, counted, megabytes, partition_text
 
 RECOMMENDED_BYTES = 1 << 30
 """Paimon recommends 200 MB to 1 GB for each bucket."""
@@ -18,7 +18,7 @@ RECOMMENDED_BYTES = 1 << 30
 def hot_bucket(facts: Facts) -> Iterator[Finding]:
     """Find a bucket with many times the bytes of the other buckets of its partition."""
     layout, limits = facts.layout, facts.thresholds
-    if not len(layout):
+    if not len(layout) or facts.context.options["bucket"] < 1:
         return
     count = np.maximum(layout.total_buckets, 1)
     others = (layout.partition_bytes[layout.partition] - layout.bytes) / np.maximum(count - 1, 1)
@@ -38,8 +38,8 @@ def hot_bucket(facts: Facts) -> Iterator[Finding]:
         threshold=limits.hot_bucket_ratio,
         threshold_from="hot_bucket_ratio",
         text=f"{bucket_text(facts, at)} has {megabytes(int(layout.bytes[at]))}, {times:,.0f} times the mean of the "
-        f"other {buckets - 1} buckets, because few values of ({keys}) have most rows: reads and compactions of it run "
-        "alone. If a few values have most rows, other columns in bucket-key spread them; else more buckets do",
+        f"other {counted(buckets - 1, 'bucket')}, because few values of ({keys}) have most rows: reads and compactions "
+        "of it run alone. If a few values have most rows, other columns in bucket-key spread them, else more buckets",
         command=_rescale(facts, _more(buckets)),
         mend_cost=f"reads and rewrites {megabytes(size)}; it helps only when the rows have different bucket keys",
         cost_bytes=int(layout.bytes[at] - others[at]),
@@ -54,14 +54,14 @@ def _more(buckets: int) -> int:
 
 
 def _rescale(facts: Facts, buckets: int) -> str:
-    alter = facts.command("alter", f"\"SET ('bucket' = '{buckets}')\"")
+    alter = facts.command("alter", f"SET ('bucket' = '{buckets}')")
     return f"{alter} && {facts.command('rescale')}"
 
 
 def too_many_buckets(facts: Facts) -> Iterator[Finding]:
     """Find tables whose buckets have less than a tenth of the recommended bytes."""
     layout, limits = facts.layout, facts.thresholds
-    if not len(layout) or not facts.context.has_buckets:
+    if not len(layout) or facts.context.options["bucket"] < 1:
         return
     per_partition = np.zeros(len(layout.partitions), np.int64)
     np.maximum.at(per_partition, layout.partition, layout.total_buckets)
@@ -80,7 +80,8 @@ def too_many_buckets(facts: Facts) -> Iterator[Finding]:
         threshold=limits.bucket_bytes_least,
         threshold_from="bucket_bytes_least",
         text=f"{int(per_partition[ill].max())} buckets{_of_partitions(facts, ill)} have {megabytes(size / buckets)} on "
-        f"average: each full scan opens about {avoidable:,} more files than with {wanted} buckets",
+        f"average: each full scan opens about {avoidable:,} more files than with "
+        f"{counted(wanted, 'bucket')}",
         command=_rescale(facts, wanted),
         mend_cost=f"reads and rewrites {megabytes(size)}",
         cost_bytes=REQUESTS_A_FILE * avoidable * REQUEST_BYTES,
@@ -106,8 +107,8 @@ def too_few_buckets(facts: Facts) -> Iterator[Finding]:
         measure=round(float(mean[at])),
         threshold=limits.bucket_bytes_most,
         threshold_from="bucket_bytes_most",
-        text=f"the {int(layout.total_buckets[at])} buckets{partition_text(facts, int(layout.partition[at]))} have "
-        f"{megabytes(float(mean[at]))} on average: only so many tasks can read, merge or compact them at the same "
+        text=f"{counted(int(layout.total_buckets[at]), 'bucket')}{partition_text(facts, int(layout.partition[at]))} "
+        f"with {megabytes(float(mean[at]))} on average: only so many tasks can read, merge or compact them at the same "
         "time, and each compaction rewrites a large bucket",
         command=_rescale(facts, wanted),
         mend_cost=f"reads and rewrites {megabytes(size)}",
@@ -134,7 +135,7 @@ def small_partitions(facts: Facts) -> Iterator[Finding]:
         threshold_from="small_partitions",
         text=f"{count:,} partitions by ({keys}) have {megabytes(mean)} on average: each full scan opens "
         f"{layout.total_files:,} files, and a compaction cannot combine files of several partitions",
-        command=facts.command("expire partitions", "--older-than '365 d'", "--apply"),
+        command=facts.command("expire partitions", "--older-than", "365 d", "--apply"),
         mend_cost="removes the rows of partitions that are older; to keep all rows, write them into a new table with "
         f"coarser partitions, such as months, which rewrites {megabytes(layout.total_bytes)}",
         cost_bytes=REQUESTS_A_FILE * max(0, files) * REQUEST_BYTES,

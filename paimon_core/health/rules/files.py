@@ -10,8 +10,9 @@ from paimon_core.health.cost import MERGE_FACTOR, REQUEST_BYTES, REQUESTS_A_FILE
 from paimon_core.health.facts import MILLIS_A_DAY, Facts
 from paimon_core.health.finding import Finding, Severity
 from paimon_core.health.layout import UNKNOWN_TIME
-from paimon_core.health.places import bucket_text, megabytes
+from paimon_core.health.places import bucket_text, counted, megabytes
 from paimon_core.metadata.times.local_time import local_millis
+from paimon_core.plan.plan_scan import hides_level_0
 
 RUNS_TRIGGER, RUNS_STOP = "num-sorted-run.compaction-trigger", "num-sorted-run.stop-trigger"
 
@@ -27,18 +28,20 @@ def many_sorted_runs(facts: Facts) -> Iterator[Finding]:
     stop = int(options[RUNS_STOP] or trigger + 3)
     waits = most >= stop and not options["write-only"]
     size = int(layout.bytes[ill].sum())
+    also = f", and so have {counted(others, 'other bucket')}" if (others := int(ill.sum()) - 1) else ""
+    hidden = hides_level_0(facts.context.schema, options)
     yield Finding(
         name="many-sorted-runs",
         severity=Severity.ERROR if most >= stop else Severity.WARNING,
         measure=most,
         threshold=trigger,
         threshold_from=f"option {RUNS_TRIGGER}",
-        text=f"{bucket_text(facts, int(np.argmax(layout.runs)))} has {most} sorted runs, and {int(ill.sum())} buckets "
-        f"more than {trigger}: each read merges {megabytes(size)}"
+        text=f"{bucket_text(facts, int(np.argmax(layout.runs)))} has {most} sorted runs, more than the {trigger} that "
+        f"start a compaction{also}: {'compactions have to merge' if hidden else 'each read merges'} {megabytes(size)}"
         + (f". Writes wait for compactions from {stop} on" if waits else ""),
         command=facts.command("compact"),
         mend_cost=f"reads and rewrites at most {megabytes(size)}",
-        cost_bytes=int(size * (MERGE_FACTOR - 1)),
+        cost_bytes=int(layout.merged_bytes[ill].sum() * (MERGE_FACTOR - 1)),
         safe=True,
     )
 
@@ -90,26 +93,30 @@ def kept_deletes(facts: Facts) -> Iterator[Finding]:
 
 
 def old_level_0(facts: Facts) -> Iterator[Finding]:
-    """Find files of level 0 that no compaction has merged for long."""
+    """Find files of level 0 that no compaction has merged for long.
+
+    Where batch reads see level 0 and writes compact, fewer runs than start a compaction may stay as they are.
+    """
     layout, hours = facts.layout, facts.thresholds.level_0_hours
-    if not facts.context.is_keyed or not layout.level_0_files.any():
+    hidden = hides_level_0(facts.context.schema, facts.context.options)
+    waits = hidden or (facts.context.is_keyed and facts.context.options["write-only"])
+    if not waits or not layout.level_0_files.any():
         return
     before = local_millis(facts.now_millis) - int(hours * MILLIS_A_DAY / 24)
     is_old = (layout.oldest_level_0 > UNKNOWN_TIME) & (layout.oldest_level_0 < before)
-    ill = is_old & (layout.level_0_files > 0) & (layout.runs > 1)
+    ill = is_old & (layout.level_0_files > 0) & (hidden | (layout.runs > 1))
     if not ill.any():
         return
-    age = (local_millis(facts.now_millis) - int(layout.oldest_level_0[ill].min())) / (MILLIS_A_DAY / 24)
+    age = _hours_since(facts, int(layout.oldest_level_0[ill].min()))
     size = int(layout.bytes[ill].sum())
-    hidden = facts.context.options["merge-engine"] == "first-row" or facts.context.options["deletion-vectors.enabled"]
     yield Finding(
         name="old-level-0",
         severity=Severity.ERROR if hidden else Severity.WARNING,
         measure=round(age, 1),
         threshold=hours,
         threshold_from="level_0_hours",
-        text=f"{int(ill.sum())} buckets have files of level 0 that are up to {age:,.0f} hours old: no compaction runs"
-        + (", and batch reads do not see their rows" if hidden else ""),
+        text=f"{counted(int(ill.sum()), 'bucket')} with files of level 0 that are up to {age:,.0f} hours old: no "
+        "compaction runs" + (", and batch reads do not see their rows" if hidden else ""),
         command=facts.command("compact", "--full"),
         mend_cost=f"reads and rewrites at most {megabytes(size)}",
         cost_bytes=int(layout.merged_bytes[ill].sum() * (MERGE_FACTOR - 1)),
@@ -117,9 +124,35 @@ def old_level_0(facts: Facts) -> Iterator[Finding]:
     )
 
 
+def waiting_rows(facts: Facts) -> Iterator[Finding]:
+    """Find rows of the postpone bucket that no compaction has moved for long."""
+    waiting, hours = facts.waiting, facts.thresholds.level_0_hours
+    if waiting.oldest_millis is None or (age := _hours_since(facts, waiting.oldest_millis)) < hours:
+        return
+    yield Finding(
+        name="waiting-rows",
+        severity=Severity.ERROR,
+        measure=round(age, 1),
+        threshold=hours,
+        threshold_from="level_0_hours",
+        text=f"{counted(waiting.rows, 'row')} in {counted(waiting.files, 'file')} of the postpone bucket for up to "
+        f"{age:,.0f} hours: no read sees them before a compaction, and no compaction runs",
+        command=facts.command("compact"),
+        mend_cost=f"reads and rewrites {megabytes(waiting.bytes)}, and what the buckets then compact",
+        cost_bytes=waiting.bytes,
+        safe=True,
+    )
+
+
+def _hours_since(facts: Facts, created: int) -> float:
+    """Return the hours since a local time in milliseconds."""
+    return (local_millis(facts.now_millis) - created) / (MILLIS_A_DAY / 24)
+
+
 FILE_RULES: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
     many_sorted_runs,
     small_files,
     kept_deletes,
     old_level_0,
+    waiting_rows,
 )

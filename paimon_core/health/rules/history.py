@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from shlex import quote
 
 from paimon_core.health.facts import Facts
 from paimon_core.health.finding import Finding, Severity
-from paimon_core.health.places import megabytes
+from paimon_core.health.places import counted, megabytes
+from paimon_core.maintain.tags.automatic import is_counted
+from paimon_core.metadata.stores.consumer_store import Consumer
+from paimon_core.options.scan_position import OTHER_BRANCHES
 
 KEPT = 100
 """The number of snapshots that the advice keeps."""
@@ -16,54 +18,71 @@ KEPT = 100
 def no_expiry(facts: Facts) -> Iterator[Finding]:
     """Find tables with many snapshots, or with many bytes that only old snapshots hold."""
     held, limits = facts.held, facts.thresholds
-    is_many = held.snapshot_count >= max(2, limits.snapshots)
-    is_large = held.snapshots >= max(limits.held_bytes, 1) and held.snapshots >= limits.held_ratio * held.live
-    if not (is_many or is_large) or held.snapshot_count < 2:
+    count = held.snapshot_count
+    freed = held.snapshots - held.if_oldest[-1] if held.if_oldest else 0
+    most_bytes = max(limits.held_bytes, 1, limits.held_ratio * held.live)
+    is_many, is_large = count >= max(2, limits.snapshots), freed >= most_bytes
+    if not (is_many or is_large) or count < 2:
         return
-    keep = min(KEPT, max(1, held.snapshot_count // 2))
+    # Half of what is a finding, so that the next commits do not make it one again.
+    few = sum(size - held.if_oldest[-1] <= most_bytes / 2 for size in held.if_oldest)
+    keep = max(1, min(KEPT, few, count - 1, *((limits.snapshots // 2,) if is_many else ())))
+    freed = held.snapshots - held.if_oldest[-keep]
+    reader = min(facts.consumers, key=lambda c: c.next_snapshot, default=None)
     age = facts.days_since(held.first_snapshot_millis or facts.now_millis)
     yield Finding(
         name="no-expiry",
         severity=Severity.WARNING,
-        measure=held.snapshot_count if is_many else round(held.snapshots / max(1, held.live), 2),
+        measure=count if is_many else round(held.snapshots / max(1, held.live), 2),
         threshold=limits.snapshots if is_many else limits.held_ratio,
         threshold_from="snapshots" if is_many else "held_ratio",
-        text=f"{held.snapshot_count:,} snapshots have not expired, the oldest is {age:,.1f} days old: only they use "
-        f"{megabytes(held.snapshots)} of data files",
-        command=facts.command("expire snapshots", f"--keep-max {keep}", "--apply"),
-        mend_cost=f"reads the metadata of the snapshots and deletes at most {megabytes(held.snapshots)}; the versions "
-        "before the last "
-        f"{keep} can no longer be read",
+        text=f"{count:,} snapshots have not expired, the oldest is {age:,.1f} days old: {megabytes(held.snapshots)} of "
+        "data files are kept for them that the latest version does not use"
+        + (f"; consumer {reader.name} keeps snapshots from {reader.next_snapshot} on" if reader else ""),
+        command=facts.command(
+            "expire snapshots", "--keep-last", "1", "--keep-max", str(keep), "--limit", str(count), "--apply"
+        ),
+        mend_cost=f"reads the metadata of the snapshots and deletes at most {megabytes(freed)}; the versions before "
+        f"the last {keep} can no longer be read",
         cost_bytes=held.snapshots,
-        options={"snapshot.num-retained.max": str(keep)},
+        options=_retained(keep, int(facts.context.options["snapshot.num-retained.min"])),
         arguments={"keep_max": keep},
     )
 
 
+def _retained(most: int, least: int) -> dict[str, str]:
+    """Return the options that keep so many snapshots; the minimum must not be larger than the maximum."""
+    options = {"snapshot.num-retained.max": str(most)}
+    return options if least <= most else {"snapshot.num-retained.min": str(most)} | options
+
+
 def stale_tags(facts: Facts) -> Iterator[Finding]:
     """Find tags that never expire and are many, or old and hold bytes of their own."""
-    limits = facts.thresholds
-    kept = [one for one in facts.held.tags if one.tag.expires_millis is None]
-    old = [o for o in kept if facts.days_since(o.tag.snapshot.time_millis) >= limits.tag_days and o.bytes]
+    limits, context = facts.thresholds, facts.context
+    kept = [o for o in facts.held.tags if o.tag.expires_millis is None and not is_counted(context, o.tag.name)][::-1]
+    # The bytes count for the newest tag that uses them, so all tags up to it must go to free them.
+    old = [
+        n
+        for n, one in enumerate(kept, start=1)
+        if one.bytes and facts.days_since(one.tag.snapshot.time_millis) >= limits.tag_days
+    ]
     is_many = len(kept) >= max(1, limits.tags)
-    if not is_many and not old:
+    ill = kept[: max([*old, len(kept) - max(1, limits.tags) + 1])]
+    if not ill:
         return
-    many = sorted(kept, key=lambda one: one.tag.snapshot.time_millis)[: len(kept) - limits.tags + 1] if is_many else []
-    ill = [one for one in kept if one in many or one in old]
     size = sum(one.bytes for one in ill)
-    first = min(ill, key=lambda one: one.tag.snapshot.time_millis)
-    age = facts.days_since(first.tag.snapshot.time_millis)
+    age = facts.days_since(ill[0].tag.snapshot.time_millis)
     yield Finding(
         name="stale-tags",
         severity=Severity.WARNING,
         measure=len(kept) if is_many else round(age, 1),
         threshold=limits.tags if is_many else limits.tag_days,
         threshold_from="tags" if is_many else "tag_days",
-        text=f"{len(kept)} tags have no time of retention, the oldest ({first.tag.name}) is {age:,.1f} days old: only "
-        f"the oldest {len(ill)} use {megabytes(size)} of data files",
-        command=facts.command("doctor", "--fix stale-tags", branch=False),
-        mend_cost=f"deletes the oldest {len(ill)} tags and frees {megabytes(size)}; their versions can then no longer "
-        "be read. To delete one: paimon-core tags delete",
+        text=f"{counted(len(kept), 'tag')} without a time of retention, the oldest ({ill[0].tag.name}) is {age:,.1f} "
+        f"days old: {megabytes(size)} of data files are kept only for the oldest {len(ill)}",
+        command=facts.fix_command("stale-tags", "tags", "tag_days"),
+        mend_cost=f"deletes the oldest {counted(len(ill), 'tag')} and frees at most {megabytes(size)}; these versions "
+        "can then no longer be read. To delete one: paimon-core tags delete",
         cost_bytes=size,
         options={"tag.default-time-retained": f"{max(1, int(limits.tag_days))} d"},
         arguments={"tags": [one.tag.name for one in ill]},
@@ -72,16 +91,17 @@ def stale_tags(facts: Facts) -> Iterator[Finding]:
 
 def forgotten_branches(facts: Facts) -> Iterator[Finding]:
     """Find branches to which nobody has committed for long."""
-    limits = facts.thresholds
+    limits, options = facts.thresholds, facts.context.options
+    read = {options[name] for name in OTHER_BRANCHES}  # reads of main also read these
     ill = [
         one
         for one in facts.held.branches
-        if one.last_commit_millis is not None and facts.days_since(one.last_commit_millis) >= limits.branch_days
+        if facts.days_since(one.last_change_millis) >= limits.branch_days and one.name not in read
     ]
     if not ill:
         return
     first = max(ill, key=lambda one: (one.bytes, one.name))
-    size, age = sum(one.bytes for one in ill), facts.days_since(first.last_commit_millis or 0)
+    size, age = sum(one.bytes for one in ill), facts.days_since(first.last_change_millis)
     names = ", ".join(one.name for one in ill[:3]) + (f" and {len(ill) - 3} more" if ill[3:] else "")
     yield Finding(
         name="forgotten-branch",
@@ -91,8 +111,9 @@ def forgotten_branches(facts: Facts) -> Iterator[Finding]:
         threshold_from="branch_days",
         text=f"nobody has committed to {'branch' if len(ill) == 1 else 'branches'} {names} for {age:,.1f} days: only "
         f"{'it uses' if len(ill) == 1 else 'they use'} {megabytes(size)} of data files",
-        command=facts.command("branches delete", quote(first.name), "--apply", branch=False),
-        mend_cost=f"the rows of the branch are lost; an orphan removal then frees {megabytes(first.bytes)}",
+        command=" && ".join(facts.command("branches delete", one.name, "--apply") for one in ill),
+        mend_cost=f"the rows that only {'it has' if len(ill) == 1 else 'they have'} are lost; an orphan removal then "
+        f"frees {megabytes(size)}",
         cost_bytes=size,
         arguments={"branches": [one.name for one in ill]},
     )
@@ -101,14 +122,14 @@ def forgotten_branches(facts: Facts) -> Iterator[Finding]:
 def dead_consumers(facts: Facts) -> Iterator[Finding]:
     """Find streaming readers that no longer write their position, and so keep snapshots from expiring."""
     limits, latest = facts.thresholds, facts.snapshot
-    ill = [c for c in facts.consumers if facts.days_since(c.modified_millis) >= limits.consumer_days]
-    if not ill or latest is None:
+    if latest is None:
+        return
+    ages = {c.name: facts.days_since(_unread_since(facts, c)) for c in facts.consumers if c.next_snapshot <= latest.id}
+    ill = [c for c in facts.consumers if ages.get(c.name, -1) >= limits.consumer_days]
+    if not ill:
         return
     first = min(ill, key=lambda c: c.next_snapshot)
-    behind = max(0, latest.id - first.next_snapshot + 1)
-    if behind == 0:
-        return
-    age = facts.days_since(first.modified_millis)
+    age = ages[first.name]
     days = max(1, int(limits.consumer_days))
     yield Finding(
         name="dead-consumer",
@@ -116,14 +137,20 @@ def dead_consumers(facts: Facts) -> Iterator[Finding]:
         measure=round(age, 1),
         threshold=limits.consumer_days,
         threshold_from="consumer_days",
-        text=f"consumer {first.name} has not read for {age:,.1f} days and is {behind:,} snapshots behind: no snapshot "
-        f"from {first.next_snapshot} on can expire",
-        command=facts.command("expire consumers", f"--older-than '{days} d'", "--apply"),
-        mend_cost="a reader with this name that starts again begins where it is told to, and may miss changes",
+        text=f"consumer {first.name} has not read for {age:,.1f} days and is {latest.id - first.next_snapshot + 1:,} "
+        f"snapshots behind: no snapshot from {first.next_snapshot} on can expire",
+        command=facts.fix_command("dead-consumer", "consumer_days"),
+        mend_cost=f"deletes the position of {counted(len(ill), 'consumer')}: a reader with this name that starts again "
+        "begins where it is told to, and may miss changes",
         cost_bytes=facts.held.snapshots,
         options={"consumer.expiration-time": f"{days} d"},
-        arguments={"days": days},
+        arguments={"consumers": {c.name: c.modified_millis for c in ill}},
     )
+
+
+def _unread_since(facts: Facts, consumer: Consumer) -> int:
+    """Return since when a consumer has something to read and has not written a position; epoch milliseconds."""
+    return max(consumer.modified_millis, facts.held.commit_millis(consumer.next_snapshot))
 
 
 HISTORY_RULES: tuple[Callable[[Facts], Iterator[Finding]], ...] = (

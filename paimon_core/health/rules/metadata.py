@@ -22,9 +22,11 @@ def many_manifests(facts: Facts) -> Iterator[Finding]:
     limits, count = facts.thresholds, len(facts.manifests)
     files, entries = facts.layout.total_files, facts.entries
     is_dead = entries >= limits.dead_entries_ratio * max(files, 1) and entries - files >= 1000
-    if count < max(2, limits.manifests) and not is_dead:
-        return
     size = sum(m.file_size for m in facts.manifests)
+    needed = -(-size // max(1, facts.context.options["manifest.target-file-size"]))
+    is_many = count >= max(2, limits.manifests, 2 * needed)  # a version of many files needs many manifests
+    if not is_many and not is_dead:
+        return
     yield Finding(
         name="many-manifests",
         severity=Severity.WARNING,
@@ -58,7 +60,7 @@ def useless_indexes(facts: Facts) -> Iterator[Finding]:
         threshold_from="always a finding",
         text=f"columns {names} have a file index, but a partition column or the first column of the primary key "
         "chooses files by partitions and key ranges: each written file pays for an index that finds nothing more",
-        command=facts.command("alter", *(f'"{change}"' for change in changes)),
+        command=facts.command("alter", *changes),
         mend_cost="new files have no such index; existing files keep it until they are rewritten",
         cost_bytes=0,
         arguments={"changes": changes},
@@ -71,7 +73,9 @@ def _without(indexed: Sequence[IndexedColumn], useless: Collection[str]) -> list
     for kind in dict.fromkeys(one.kind for one in indexed if one.column in useless):
         left = [one.name for one in indexed if one.kind == kind and one.column not in useless]
         key = f"file-index.{kind}.columns"
-        changes.append(f"SET ('{key}' = '{','.join(left)}')" if left else f"RESET ('{key}')")
+        changes.append(
+            "SET ('{}' = '{}')".format(key, ",".join(left).replace("'", "''")) if left else f"RESET ('{key}')"
+        )
     return changes
 
 
@@ -111,7 +115,7 @@ def conflicting_options(facts: Facts) -> Iterator[Finding]:
         threshold=0,
         threshold_from="always a finding",
         text="; ".join(texts),
-        command=facts.command("alter", *(f'"{change}"' for change in changes)),
+        command=facts.command("alter", *changes),
         mend_cost="one new schema file; later writes and maintenance obey it",
         cost_bytes=0,
         arguments={"changes": changes},

@@ -84,6 +84,14 @@ def _batch_tag(context: TableContext, snapshot: Snapshot) -> Tag:
     return tag
 
 
+def is_counted(context: TableContext, name: str) -> bool:
+    """Whether option ``tag.num-retained-max`` limits the number of tags such as this one."""
+    mode = context.options["tag.automatic-creation"]
+    if mode == "none" or context.options["tag.num-retained-max"] is None:
+        return False
+    return name.startswith(BATCH_PREFIX) if mode == "batch" else Periods.of(context.options).start(name) is not None
+
+
 def _drop_surplus(context: TableContext, automatic: list[Tag]) -> None:
     """Delete the oldest of the ``automatic`` tags if there are more than option ``tag.num-retained-max`` allows."""
     most = context.options["tag.num-retained-max"]

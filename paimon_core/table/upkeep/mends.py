@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,9 @@ from paimon_core.health.thresholds import Thresholds
 
 if TYPE_CHECKING:
     from paimon_core.table.table import Table
+
+MORE_RUNS = 3
+"""A compaction packs about 128 small files of an append table into one, so four pack more than 100 million."""
 
 
 def mend(table: Table, finding: Finding) -> Any:
@@ -71,7 +73,13 @@ def _is_chosen(finding: Finding, names: Collection[str]) -> bool:
 
 
 def _full(table: Table, arguments: Mapping[str, Any]) -> Any:
-    return table.compact(full=True).snapshot
+    """Compact fully, an append table again while a run finds files to pack; return the last snapshot."""
+    last = table.compact(full=True).snapshot
+    for _ in range(0 if table.context.is_keyed else MORE_RUNS):
+        if (snapshot := table.compact(full=True).snapshot) is None:
+            break
+        last = snapshot
+    return last
 
 
 def _rescale(table: Table, arguments: Mapping[str, Any]) -> Any:
@@ -92,8 +100,12 @@ def _delete_branches(table: Table, arguments: Mapping[str, Any]) -> Any:
 
 
 def _expire_consumers(table: Table, arguments: Mapping[str, Any]) -> Any:
-    age = datetime.timedelta(days=arguments["days"])
-    return table.maintenance.apply(table.maintenance.plan_consumer_expiry(older_than=age))
+    """Delete the positions that have not changed since the finding."""
+    ill = arguments["consumers"]
+    dead = [c.name for c in table.maintenance.consumers() if ill.get(c.name) == c.modified_millis]
+    for name in dead:
+        table.maintenance.reset_consumer(name)
+    return f"deleted {', '.join(dead) or 'no consumer'}"
 
 
 def _alter(table: Table, arguments: Mapping[str, Any]) -> Any:
@@ -104,6 +116,7 @@ def _alter(table: Table, arguments: Mapping[str, Any]) -> Any:
 MENDS: Mapping[str, Callable[[Table, Mapping[str, Any]], Any]] = {
     "many-sorted-runs": lambda table, _: table.compact().snapshot,
     "old-level-0": _full,
+    "waiting-rows": lambda table, _: table.compact().snapshot,
     "small-files": _full,
     "kept-deletes": _full,
     "many-manifests": lambda table, _: table.maintenance.compact_manifests(),

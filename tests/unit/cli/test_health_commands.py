@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import shutil
 import sys
 
 import pyarrow as pa
@@ -10,6 +12,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import paimon_core as paimon
+from paimon_core.catalog.filesystem import FilesystemCatalog
 from paimon_core.cli.main import main
 from paimon_core.health.metrics import MEASURES
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
@@ -45,7 +48,8 @@ def test_the_worst_table_comes_first_and_tells_its_mend(lake, capsys):
     assert code == 4
     assert lines[0].startswith("a.ill: score ")
     assert lines[1].startswith("error many-sorted-runs: bucket 0 has 9 sorted runs")
-    assert lines[2] == "  mend: paimon-core compact a.ill"
+    assert lines[2] == f"  mend: paimon-core compact a.ill --warehouse {lake}"
+    assert run(capsys, *shlex.split(lines[2])[2:])[0] == 0, "the command works as it is printed"
     assert "b.indexed: score" in out
     assert lines[-1] == "1 of 3 tables have no findings"
 
@@ -91,6 +95,20 @@ def test_a_table_that_cannot_be_read_is_told_and_the_others_are_examined(lake, c
     assert "snapshot 1 is damaged" in out
     code, _, err = run(capsys, "doctor", "a.fine", "--warehouse", lake)
     assert (code, err.startswith("paimon-core doctor: ")) == (1, True)
+
+
+@pytest.mark.parametrize("command", ["doctor", "top", "metrics"])
+def test_a_table_that_is_dropped_meanwhile_is_left_out(lake, capsys, monkeypatch, command):
+    real = FilesystemCatalog.table
+
+    def table(self, name):
+        if name == "a.ill":
+            shutil.rmtree(f"{lake}/a.db/ill", ignore_errors=True)
+        return real(self, name)
+
+    monkeypatch.setattr(FilesystemCatalog, "table", table)
+    code, out, _ = run(capsys, command, "a", "--warehouse", lake)
+    assert (code, "a.ill" in out) == (0, False)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import random
+import shlex
 import time
 from pathlib import Path
 
@@ -44,14 +46,14 @@ def names(table, thresholds=None):
     return [finding.name for finding in table.refresh().health(thresholds).findings]
 
 
-def mended(table, name, thresholds=None):
+def mended(table, name, thresholds=None, by="id"):
     """Mend a finding and check that no row changed and that the finding has gone."""
-    before = table.scan().to_arrow().sort_by("id")
+    before = table.scan().to_arrow().sort_by(by)
     (finding,) = (f for f in table.health(thresholds).findings if f.name == name)
     table.mend(finding)
     table = table.refresh()
     assert name not in names(table, thresholds)
-    assert table.scan().to_arrow().sort_by("id") == before
+    assert table.scan().to_arrow().sort_by(by) == before
     return finding
 
 
@@ -106,6 +108,15 @@ def test_small_files_of_an_append_table(catalog):
     mended(table, "small-files", few)
 
 
+def test_more_small_files_than_one_compaction_packs_into_one(catalog):
+    options = {"write-only": "true", "source.split.open-file-cost": "128 mb"}  # four files are one task of a compaction
+    table = catalog.create_table("db.t", SCHEMA, options=options)
+    for n in range(20):
+        table.write(rows(n, 1))
+    mended(table, "small-files", Thresholds(avoidable_files=2))
+    assert table.refresh().health().measures["files"] == 1
+
+
 def test_a_hot_bucket(catalog):
     table = keyed(catalog, bucket="4", write_only="false")
     table.write(pa.table({"id": [7], "day": [1], "text": [os.urandom(6000).hex()]}, schema=SCHEMA))
@@ -150,9 +161,45 @@ def test_snapshots_that_never_expire(catalog):
     limits = Thresholds(snapshots=10)
     assert names(table, limits) == ["no-expiry"]
     finding = mended(table, "no-expiry", limits)
-    assert finding.arguments == {"keep_max": table.inspect.snapshots().num_rows}
-    large = Thresholds(held_bytes=100, held_ratio=0.1)
-    assert names(table, large) == ["no-expiry"]
+    assert finding.arguments == {"keep_max": table.inspect.snapshots().num_rows} == {"keep_max": 5}
+
+
+def test_old_versions_that_hold_many_bytes(catalog):
+    table = keyed(catalog, write_only="false")
+    for n in range(8):
+        table.write(rows(n, 1000))
+        table.compact(full=True)
+    large = Thresholds(held_bytes=100, held_ratio=0.5)
+    table.maintenance.reset_consumer("slow", 3)
+    finding = next(f for f in table.health(large).findings)
+    assert "; consumer slow keeps snapshots from 3 on" in finding.text
+    table.maintenance.reset_consumer("slow")
+    before = sum(f.stat().st_size for f in paths(table))
+    finding = mended(table, "no-expiry", large)
+    keep = str(finding.arguments["keep_max"])
+    assert finding.options == {"snapshot.num-retained.min": keep, "snapshot.num-retained.max": keep}, (
+        "10 is the default"
+    )
+    freed = before - sum(f.stat().st_size for f in paths(table))
+    assert f"deletes at most {freed:,} bytes" in finding.mend_cost
+
+
+def test_changelogs_that_outlive_their_snapshots_hold_bytes(catalog):
+    for name, key, options in (
+        ("input", ["id"], {"bucket": "1", "changelog-producer": "input"}),
+        ("append", [], {}),
+    ):
+        keep = {"changelog.num-retained.min": "100", "changelog.num-retained.max": "100", "write-only": "true"}
+        table = catalog.create_table(f"db.{name}", SCHEMA, primary_key=key, options=options | keep)
+        for n in range(4):
+            table.write(rows(n * 10, 10))
+        table.compact(full=True)
+        table.expire_snapshots(keep_last=1, keep_max=1, limit=100)
+        measures = table.health().measures
+        files = [f for f in Path(table.location).rglob("*.parquet") if f.name.startswith(("data-", "changelog-"))]
+        held = sum(measures[f"{kind}_bytes"] for kind in ("live", "snapshot", "changelog", "tag", "branch"))
+        assert (held, measures["changelogs"]) == (sum(f.stat().st_size for f in files), 4)
+        assert measures["changelog_bytes"] > 0
 
 
 def test_tags_that_never_expire(catalog, later):
@@ -170,9 +217,12 @@ def test_tags_that_never_expire(catalog, later):
     table.compact(full=True)
     table.expire_snapshots(keep_last=1, keep_max=1, limit=1000)
     later(100)
+    assert names(table) == [], "the tag kept has the same files, so that a deletion of the others frees nothing"
+    table.tags.delete("kept")
+    before = sum(f.stat().st_size for f in paths(table))
     finding = mended(table, "stale-tags")
-    assert finding.cost_bytes > 0
-    assert [tag.name for tag in table.tags.list()] == ["kept", "t5"], "t5 holds no bytes of its own"
+    assert finding.arguments == {"tags": ["t3", "t4", "t5"]}
+    assert finding.cost_bytes == before - sum(f.stat().st_size for f in paths(table)) > 0
 
 
 def test_a_forgotten_branch(catalog, later):
@@ -244,7 +294,10 @@ def test_a_reader_that_died(catalog, later):
     table.maintenance.reset_consumer("reader", 2)
     assert names(table) == []
     later(8)
+    table.maintenance.reset_consumer("waiting", 6)
     finding = mended(table, "dead-consumer")
+    assert [c.name for c in table.maintenance.consumers()] == ["waiting"], "it has read everything"
+    table.maintenance.reset_consumer("waiting")
     assert "no snapshot from 2 on can expire" in finding.text
     assert table.maintenance.consumers() == []
 
@@ -322,3 +375,186 @@ def test_bytes_are_told_by_what_holds_them(catalog):
 
 def paths(table):
     return [path for path in Path(table.location).rglob("data-*") if path.is_file()]
+
+
+def test_commands_of_a_branch_are_for_the_branch(catalog, later):
+    table = keyed(catalog, write_only="false")
+    table.write(rows(0, 10))
+    table.tags.create("start")
+    table.branches.create("b", tag="start")
+    branch = table.branch("b")
+    branch.write(rows(0, 10))
+    later(100)
+    (finding,) = (f for f in branch.health(Thresholds(tags=1)).findings if f.name == "stale-tags")
+    command = "paimon-core doctor db.t --fix stale-tags --threshold tags=1 --branch b"
+    assert finding.command == command, "db.t$branch_b is db.t in a shell"
+    assert branch.health().text().startswith("db.t (branch b): ")
+
+
+def test_commands_are_quoted_for_a_shell(catalog):
+    schema = pa.schema([("it's", pa.int64()), ("a b$x`", pa.string()), ("d's", pa.string())])
+    options = {"bucket": "1", "file-index.bloom-filter.columns": "it's,a b$x`,d's"}
+    table = catalog.create_table("db.odd", schema, primary_key=["it's"], options=options)
+    table.write(pa.table([[1], ["a"], ["b"]], schema=schema))
+    (finding,) = table.health().findings
+    change = "SET ('file-index.bloom-filter.columns' = 'a b$x`,d''s')"
+    assert shlex.split(finding.command) == ["paimon-core", "alter", "db.odd", change]
+    mended(table, "useless-index", by="it's")
+
+
+def test_a_new_branch_of_an_old_version_is_not_forgotten(catalog, later):
+    table = keyed(catalog, write_only="false")
+    table.write(rows(0, 10))
+    table.tags.create("start")
+    for path in (*Path(table.location).glob("snapshot/snapshot-*"), *Path(table.location).glob("tag/tag-*")):
+        plain = json.loads(path.read_text())
+        path.write_text(json.dumps(plain | {"timeMillis": plain["timeMillis"] - 60 * DAY_MILLIS}))
+    table = catalog.table("db.t")
+    table.branches.create("b", tag="start")
+    table.branches.create("c", tag="start")
+    assert names(table) == []
+    later(31)
+    (finding,) = table.health().findings
+    assert finding.command == " && ".join(f"paimon-core branches delete db.t {name} --apply" for name in "bc")
+    assert names(table.with_options({"scan.fallback-branch": "b"}).branch("main")) == ["forgotten-branch"]
+    health = table.with_options({"scan.fallback-branch": "b"}).health()
+    assert [one.arguments["branches"] for one in health.findings] == [["c"]], "reads need the branch b"
+
+
+def test_a_damaged_branch_is_an_error(catalog):
+    table = keyed(catalog, write_only="false")
+    table.write(rows(0, 10))
+    table.tags.create("start")
+    table.branches.create("b", tag="start")
+    (Path(table.location) / "branch" / "branch-b" / "snapshot" / "snapshot-1").write_text("{")
+    with pytest.raises(paimon.CorruptTable, match="snapshot-1"):
+        table.health()
+
+
+def test_a_snapshot_without_its_changelog_can_be_examined(catalog):
+    table = keyed(catalog, **{"changelog-producer": "input"})
+    table.write(rows(0, 10))
+    table.tags.create("start")
+    table.write(rows(10, 10))
+    table.expire_snapshots(keep_last=1, keep_max=1, limit=10)
+    table.branches.create("b", tag="start")
+    assert table.health().measures["branches"] == 1
+    table.rollback(tag="start")
+    assert names(table) == []
+
+
+def test_level_0_is_old_only_where_a_compaction_is_missing(catalog, later):
+    table = keyed(catalog, write_only="false")
+    table.write(rows(0, 10))
+    table.write(rows(0, 10))
+    later(2)
+    assert names(table) == [], "two runs are allowed, and writes compact when there are more"
+    hidden = catalog.create_table(
+        "db.hidden",
+        SCHEMA,
+        primary_key=["id"],
+        options={"bucket": "1", "merge-engine": "first-row", "write-only": "true"},
+    )
+    hidden.write(rows(0, 10))
+    assert hidden.scan().count() == 0
+    (finding,) = hidden.health().findings
+    assert (finding.name, finding.severity) == ("old-level-0", "error"), "one run, but no read sees it"
+    hidden.mend(finding)
+    assert (names(hidden), hidden.refresh().scan().count()) == ([], 10)
+
+
+def test_reads_that_leave_out_level_0_merge_nothing(catalog):
+    table = keyed(catalog, bucket="1", **{"deletion-vectors.enabled": "true"})
+    for _ in range(7):
+        table.write(rows(0, 10))
+    (finding,) = (f for f in table.health().findings if f.name == "many-sorted-runs")
+    assert "7 sorted runs, more than the 5 that start a compaction: compactions have to merge" in finding.text
+    assert finding.cost_bytes == 0
+
+
+def test_files_that_cannot_have_an_index_do_not_lack_one(catalog):
+    table = catalog.create_table("db.old", SCHEMA)
+    table.write(rows(0, 10))
+    table = table.alter("ADD COLUMN more INT", "SET ('file-index.bitmap.columns' = 'more')")
+    assert names(table) == []
+
+
+def test_indexes_of_dynamic_buckets(catalog):
+    table = keyed(catalog, bucket="-1")
+    table.write(rows(0, 10))
+    table = table.alter("SET ('file-index.bitmap.columns' = 'day')")
+    assert names(table) == ["missing-indexes"]
+    mended(table, "missing-indexes")
+
+
+def test_a_reader_that_had_nothing_to_read_is_not_dead(catalog, later):
+    table = keyed(catalog, write_only="false")
+    table.write(rows(0, 1))
+    table.maintenance.reset_consumer("reader", 2)
+    later(10)
+    table.write(rows(1, 1))
+    assert names(table) == []
+    later(18)
+    assert names(table) == ["dead-consumer"]
+
+
+def test_automatic_tags_with_a_maximum_are_not_stale(catalog):
+    automatic = {"tag.automatic-creation": "process-time", "tag.creation-period": "hourly"}
+    table = keyed(catalog, write_only="false", **automatic | {"tag.num-retained-max": "90"})
+    table.write(rows(0, 1))
+    (made,) = (Path(table.location) / "tag").iterdir()
+    for hour in range(24):
+        made.with_name(f"tag-2026-01-01 {hour:02}").write_bytes(made.read_bytes())
+    assert table.health().measures["tags"] == 25
+    assert names(table, Thresholds(tags=5)) == []
+    table.tags.create("own")
+    (finding,) = table.health(Thresholds(tags=1)).findings
+    assert finding.arguments == {"tags": ["own"]}
+
+
+def test_rows_of_the_postpone_bucket_that_nobody_moves(catalog, later):
+    table = keyed(catalog, bucket="-2", write_only="false", **{"postpone.batch-write-fixed-bucket": "false"})
+    table.write(rows(0, 10))
+    assert names(table) == []
+    measures = table.health().measures
+    assert (measures["waiting_rows"], measures["live_bytes"], table.scan().count()) == (10, 0, 0)
+    later(2)
+    (finding,) = table.health().findings
+    assert (finding.name, finding.severity, finding.safe) == ("waiting-rows", "error", True)
+    table.mend(finding)
+    assert (names(table), table.refresh().scan().count()) == ([], 10)
+
+
+def test_the_buckets_of_a_postponed_table_are_its_own_choice(catalog):
+    options = {"postpone.default-bucket-num": "9"}
+    table = keyed(catalog, bucket="-2", write_only="false", **options)
+    table.write(rows(0, 2000))
+    table.compact()
+    assert names(table) == [], "a fixed number of buckets would make it another kind of table"
+
+
+def test_a_branch_without_snapshots(catalog, later):
+    table = keyed(catalog, write_only="false")
+    table.branches.create("empty")
+    assert (names(table), table.health().measures["branches"]) == ([], 1)
+    later(31)
+    mended(table, "forgotten-branch")
+    assert table.branches.list() == []
+
+
+def test_an_index_file_beside_a_data_file_is_an_index(catalog):
+    options = {"file-index.bloom-filter.columns": "text", "file-index.in-manifest-threshold": "1 b"}
+    table = catalog.create_table("db.t", SCHEMA, options=options)
+    table.write(rows(0, 10))
+    assert list(Path(table.location).rglob("*.index"))
+    assert names(table) == []
+
+
+def test_manifests_that_their_entries_need_are_not_many(catalog):
+    options = {"manifest.target-file-size": "1 b", "write-only": "true"}
+    table = catalog.create_table("db.t", SCHEMA, options=options)
+    for n in range(12):
+        table.write(rows(n, 1))
+    table.maintenance.compact_manifests()
+    assert table.health().measures["manifests"] == 12
+    assert names(table, Thresholds(manifests=10)) == []
