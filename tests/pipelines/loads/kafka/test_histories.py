@@ -12,6 +12,7 @@ import pytest
 from paimon_lake.loads import load as commits
 from paimon_lake.loads.kafka import kafka_loads
 from paimon_lake.protocol import PipelineError
+from tests.pipelines.loads.postgres.histories import seeds
 from tests.support.loader_process import LoaderProcess
 
 
@@ -95,7 +96,7 @@ def test_a_broker_that_stops_while_a_load_reads(fed, monkeypatch):
     assert fed.rows() == [(n, "b") for n in range(100)]
 
 
-@pytest.mark.parametrize("seed", range(1))
+@pytest.mark.parametrize("seed", seeds(1))
 def test_a_loader_and_a_broker_that_are_killed(fed, seed):
     """The loader is a process that is killed at random; each state of the table is the model at its position."""
     chance = random.Random(seed)
