@@ -42,7 +42,7 @@ def test_the_tables_their_checks_and_their_jobs(definitions: dg.Definitions) -> 
     checks = {name: set[str]() for name in TABLES}
     for key in graph.asset_check_keys:
         checks[".".join(key.asset_key.path)].add(key.name)
-    audits = {"rows", "keys", "files", "fsck", "unique"}
+    audits = {"rows", "keys", "files", "fsck", "health", "unique"}
     own = {
         "dwd.flight_wide": {"parts_complete_time_hour", "stale"},
         "dws.carrier_day": {"counts_every_flight", "stale"},
@@ -52,7 +52,15 @@ def test_the_tables_their_checks_and_their_jobs(definitions: dg.Definitions) -> 
     assert checks == {name: audits | own.get(name, set()) for name in TABLES}
     jobs = {job.name for job in definitions.resolve_all_job_defs() if not job.name.startswith("_")}
     compactions = {f"compact__{name.replace('.', '_')}" for name in TABLES}
-    assert jobs == compactions | {"nightly", "sweep", "audit", "load__dwd_flight_wide", "load__dws_carrier_day"}
+    assert jobs == {
+        *compactions,
+        "nightly",
+        "sweep",
+        "doctor",
+        "audit",
+        "load__dwd_flight_wide",
+        "load__dws_carrier_day",
+    }
     sensors = {sensor.name for sensor in definitions.get_repository_def().sensor_defs}
     assert sensors == {"compaction", "inputs", "stale_partitions"}
 

@@ -26,17 +26,23 @@ def retentions(
 ) -> tuple[Retention, Retention | None]:
     """Return the retention of snapshots, and the retention of changelogs if they outlive snapshots (else None).
 
-    Arguments that are None are taken from the options. Times are in milliseconds.
+    Arguments that are None are taken from the options. Times are in milliseconds. With ``age_millis`` 0, age protects
+    nothing, not even a snapshot that was committed in the present millisecond.
     """
     options = context.options
     most = options["snapshot.num-retained.max"] if retain_max is None else retain_max
     snapshots = Retention(
         min(most, options["snapshot.num-retained.min"]) if retain_min is None else retain_min,
         most,
-        now_millis - (options["snapshot.time-retained"] if age_millis is None else age_millis),
+        age_limit_millis(now_millis, options["snapshot.time-retained"] if age_millis is None else age_millis),
         options["snapshot.expire.limit"] if limit is None else limit,
     )
     return snapshots, changelog_retention(context, snapshots, now_millis)
+
+
+def age_limit_millis(now_millis: int, age_millis: int) -> int:
+    """Return the epoch milliseconds before which a commit is older than an age; with age 0, all commits are older."""
+    return now_millis - age_millis if age_millis else now_millis + 1
 
 
 def expire_retained(

@@ -15,7 +15,7 @@ from paimon_core.argument_checks import as_millis, at_least_one
 from paimon_core.errors import InvalidRequest
 from paimon_core.maintain.expiry import changelogs, consumers, partitions
 from paimon_core.maintain.expiry import snapshots as expire
-from paimon_core.maintain.expiry.configured import retentions
+from paimon_core.maintain.expiry.configured import age_limit_millis, retentions
 from paimon_core.maintain.expiry.retention import Retention
 from paimon_core.maintain.partition_done import mark_done
 from paimon_core.maintain.planning.plan import Plan
@@ -83,7 +83,7 @@ class Expiry:
         retention = Retention(
             at_least_one("keep_last", keep_last, min(most, usual.retain_min)),
             most,
-            usual.older_than_millis if age is None else now - age,
+            usual.older_than_millis if age is None else age_limit_millis(now, age),
             at_least_one("limit", limit, usual.limit),
         )
         return changelogs.plan_changelog_expiry(context, retention)

@@ -10,6 +10,7 @@ import pytest
 import paimon_core as paimon
 from paimon_core.errors import InvalidOption, InvalidRequest, PlanOutdated, SnapshotNotFound
 from paimon_core.maintain.planning.plan import Plan
+from paimon_core.metadata import clock
 from tests.support.reachable import assert_whole_and_clean
 
 SCHEMA = pa.schema([("dt", pa.string()), ("k", pa.int64()), ("v", pa.string())])
@@ -179,3 +180,13 @@ def test_no_expiry_at_all(catalog):
     write(table, 3)
     assert table.context.snapshots.ids()[0] == 1
     assert table.expire_snapshots().expired == ()
+
+
+def test_without_an_age_a_commit_of_the_present_millisecond_expires_too(catalog, monkeypatch):
+    table = make(catalog)
+    now = clock.now_millis()
+    monkeypatch.setattr(clock, "now_millis", lambda now_millis=None: now)
+    write(table, 3)
+    assert table.expire_snapshots(keep_last=1, older_than=NOW, dry_run=True).expired == (1, 2)
+    assert table.expire_snapshots(keep_last=1, older_than=datetime.timedelta(milliseconds=1)).expired == ()
+    assert table.expire_snapshots(keep_last=1, older_than=NOW).expired == (1, 2)
