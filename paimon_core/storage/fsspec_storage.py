@@ -27,6 +27,9 @@ LOCAL = "file"
 MEMORY = "memory"
 _memory_publish_lock = threading.Lock()
 
+_FLOAT_ERROR = 0.001
+"""Milliseconds: more than the rounding of a present time in seconds, as a float."""
+
 
 @functools.cache
 def _filesystem(protocol: str) -> Any:
@@ -101,12 +104,23 @@ class FsspecStorage(Storage):
         is_link = bool(entry.get("islink"))
         if entry["type"] == "directory" or (is_link and os.path.isdir(path)):
             changed = entry.get("mtime") if self.is_local else None
-            return FileInfo(path, True, 0, int(changed * 1000) if changed else 0, is_link)
+            return FileInfo(path, True, 0, self._millis(path, changed) if changed else 0, is_link)
         modified = entry["mtime"] if self.is_local else entry["created"]
         if isinstance(modified, datetime.datetime):
             modified = modified.timestamp()
         version = _version(entry["size"], modified, entry.get("ino", 0))
-        return FileInfo(path, False, entry["size"], int(modified * 1000), is_link, version)
+        return FileInfo(path, False, entry["size"], self._millis(path, modified), is_link, version)
+
+    def _millis(self, path: str, seconds: float) -> int:
+        """Return a modification time in whole milliseconds, rounded down as in Java.
+
+        A float has not all nanoseconds of the time: near a whole millisecond, a local file system is asked again.
+        """
+        millis = seconds * 1000
+        if self.is_local and abs(millis - round(millis)) < _FLOAT_ERROR:
+            with contextlib.suppress(OSError):
+                return os.stat(path).st_mtime_ns // 1_000_000
+        return int(millis)
 
     def open_input(self, path: str) -> pa.NativeFile:
         """Open the file for random access; raises FileNotFoundError when it is missing."""

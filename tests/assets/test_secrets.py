@@ -65,8 +65,8 @@ def test_no_key_is_kept_or_said(
         return definitions.resolve_job_def(job).execute_in_process(instance=instance, raise_on_error=False)
 
     done = [run(job) for job in ("nightly", "sweep", "doctor", "audit")]
-    assert [result.success for result in done] == [True] * 3
-    assert [len(result.get_asset_observation_events()) for result in done] == [2, 1, 0]
+    assert [result.success for result in done] == [True] * 4
+    assert [len(result.get_asset_observation_events()) for result in done] == [2, 1, 1, 0]
     # A run whose manifest cannot be read, and one that has no bucket.
     storage, _ = open_storage(settings.warehouse, settings.storage)
     storage.delete(f.path for f in storage.walk(table.context.paths.manifest_directory))

@@ -173,7 +173,7 @@ class Judge:
             problems += [
                 f"{one.table} {one.audit}: {one.sentence}"
                 for one in audit(self._settings, name)
-                if not (one.passed or self._is_known(one))
+                if not (one.passed or one.audit == "health" or self._is_known(one))
             ]
         for name, count in expected_rejects(self._folder).items():
             found_rejects = self._rows(f"{name}__rejects").total()

@@ -260,5 +260,7 @@ def test_other_sources_of_parts_do_not_add_columns(wide):
     source = path.read_text().split("  p: {source: ")[1].split("}, columns")[0]
     files = "{type: files, path: 'p/*.json', format: debezium-json, schema_changes: apply"
     path.write_text(path.read_text().replace(source, files))
-    with pytest.raises(SettingsError, match="apply fits a part only if its source is of type postgres_changes"):
+    with pytest.raises(
+        SettingsError, match="apply can be used in a part only if its source is of type postgres_changes"
+    ):
         _ = wide.lake.settings
