@@ -67,5 +67,5 @@ def test_a_lake_is_loaded_compacted_and_checked(
     assert {file["level"] > 0 for file in files if file["partition"] == "{2024-01}"} == {True}
     assert "by hand: 2024-01, full" in said
     assert "2024-01-15 to 2024-02-14" in said
-    assert "16 checks passed" in said
+    assert "17 checks passed" in said
     assert f"`make ui CONFIGS={settings.folder}`" in said
