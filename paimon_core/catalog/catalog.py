@@ -30,7 +30,11 @@ class Catalog(Protocol):
     """
 
     def create_database(self, name: str, *, ignore_if_exists: bool = False) -> None:
-        """Create a database; raises AlreadyExists unless ``ignore_if_exists``, InvalidRequest for an invalid name."""
+        """Create a database; with ``ignore_if_exists``, do nothing when it exists.
+
+        Raises InvalidRequest for an invalid name, AlreadyExists for an existing database and for a name that differs
+        from an existing name only by case or Unicode normal form.
+        """
 
     def database_exists(self, name: str) -> bool:
         """Whether the database exists."""
@@ -39,7 +43,11 @@ class Catalog(Protocol):
         """Return the names of all databases, sorted."""
 
     def drop_database(self, name: str, *, cascade: bool = False, ignore_if_missing: bool = False) -> None:
-        """Delete a database; raises InvalidRequest if it has tables, unless ``cascade``; raises DatabaseNotFound."""
+        """Delete a database; with ``cascade``, also delete its tables.
+
+        Raises InvalidRequest for a database with tables, unless ``cascade``; DatabaseNotFound, unless
+        ``ignore_if_missing``.
+        """
 
     def list_tables(self, database: str) -> list[str]:
         """Return the names of the tables of a database, sorted; raises DatabaseNotFound."""
@@ -50,8 +58,9 @@ class Catalog(Protocol):
     def table(self, name: str) -> Table:
         """Open a table, or a branch of the table, at its latest snapshot.
 
-        Raises DatabaseNotFound, TableNotFound, BranchNotFound, and UnsupportedFeature naming the option, type or
-        feature that this library cannot read correctly.
+        Raises DatabaseNotFound, TableNotFound or BranchNotFound for a name that does not exist. Raises
+        UnsupportedFeature, which names the option, type or feature, for a table that this library cannot read
+        correctly.
         """
 
     @property
@@ -62,7 +71,8 @@ class Catalog(Protocol):
     def system_table(self, name: str) -> SystemTable:
         """Return a system table to read: ``database.table$files``, ``database.table$branch_x$files``, ``sys.tables``.
 
-        docs/system-tables.md lists them. Raises NotFound, which lists the names, and the errors of ``table``.
+        docs/system-tables.md lists the system tables. Raises NotFound, which lists their names, for an unknown system
+        table; InvalidRequest for a name that names no system table; and the errors of ``table``.
         """
         text, kind = Identifier.split_system(name)
         return catalog_table(self, kind) if text is None else self.table(text).system_table(kind)
@@ -85,10 +95,11 @@ class Catalog(Protocol):
         an Arrow schema are accepted as well. The ``arrow_schema`` of a table contains its exact types, comments,
         defaults and field ids: a table that is created from this schema has the same columns. ``types`` gives the exact
         Paimon types of columns whose type Arrow cannot express: ``{"code": "CHAR(3)"}``. ``options`` are Paimon's table
-        options: text, int, bool, or float where the option is a double. A size or a duration needs its unit. A key that
-        is not an option of Paimon, such as ``owner``, is stored and has no effect. A key that resembles the name of an
-        option is refused. Raises AlreadyExists, DatabaseNotFound, InvalidRequest, InvalidOption and UnsupportedFeature,
-        which name the column or option; nothing is written then.
+        options; a value is a text, an int, a bool, or a float for an option of type double. A size or a duration needs
+        its unit. A key that is not an option of Paimon, such as ``owner``, is stored and has no effect; but a key that
+        resembles the name of an option, and so may be misspelt, is refused. Raises AlreadyExists, DatabaseNotFound, and
+        InvalidRequest, InvalidOption or UnsupportedFeature, which name the wrong column or option. After an error,
+        nothing is written.
         """
         identifier = Identifier.of_table(name, "create")
         all_options = {**self._default_options, **option_texts({} if options is None else options)}
@@ -97,17 +108,17 @@ class Catalog(Protocol):
 
     @property
     def _default_options(self) -> Mapping[str, str]:
-        """The default options of new tables; options of ``create_table`` replace them."""
+        """The default options of new tables; an option that is passed to ``create_table`` replaces the default."""
         return {}
 
     def _create_table(self, identifier: Identifier, schema: TableSchema, ignore_if_exists: bool) -> Table:
         """Check the schema and create the table; raises the errors of ``create_table``."""
 
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
-        """Delete a table with all of its files; raises TableNotFound."""
+        """Delete a table with all of its files; raises TableNotFound, unless ``ignore_if_missing``."""
 
     def rename_table(self, name: str, to: str) -> None:
-        """Rename a table, within its database or into another database; raises TableNotFound, AlreadyExists."""
+        """Rename a table, also into another database; raises TableNotFound for ``name``, AlreadyExists for ``to``."""
 
     def group(self, name: str) -> Group:
         """Return a group of tables that are published together; the first publish creates it.

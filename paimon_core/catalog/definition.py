@@ -28,7 +28,11 @@ class Definition:
     comment: str | None = None
 
     def to_schema(self, name: str) -> TableSchema:
-        """Return the first schema of the table ``name``; raises InvalidRequest, which names the column or option."""
+        """Return the first schema of the table ``name``.
+
+        Raises InvalidRequest (or its subclass InvalidOption or UnsupportedFeature), which names the wrong column or
+        option.
+        """
         for role, keys in (("primary_key", self.primary_key), ("partition_by", self.partition_by)):
             if not isinstance(keys, list | tuple) or not all(isinstance(k, str) for k in keys):
                 raise InvalidRequest(f"{role} must be a list of column names, not {keys!r:.60}")
@@ -49,7 +53,7 @@ class Definition:
 
 
 def is_same_definition(one: TableSchema, other: TableSchema) -> bool:
-    """Whether two first schemas result from the same ``create_table`` arguments; their creation times may differ."""
+    """Whether two first schemas result from the same ``create_table`` arguments; creation times are not compared."""
     return (one.fields, one.partition_keys, one.primary_keys, dict(one.options), one.comment, one.id) == (
         other.fields,
         other.partition_keys,

@@ -47,7 +47,7 @@ class FilesystemCatalog(Catalog):
     storage: Storage
     warehouse: str
     roots: ExternalRoots = NO_ROOTS
-    """The directories that may contain data files of tables outside of the tables' own directories."""
+    """The directories, outside of the tables' own directories, in which tables may have data files."""
     given: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """The options with which the catalog was opened, without secrets."""
     manifests: ManifestCache = field(default_factory=ManifestCache, repr=False, compare=False)
@@ -94,7 +94,7 @@ class FilesystemCatalog(Catalog):
                 dropped(self.storage, table_path(self.warehouse, name, table))
             self.storage.delete_directory(directory)
             return
-        # Only an empty directory is deleted, so that the table of a concurrent process is not deleted.
+        # Only an empty directory is deleted, so that a table that another process creates meanwhile is not deleted.
         for _ in range(_ROUNDS):
             for entry in self.storage.list(directory):
                 self._remove_entry(name, entry, cascade=cascade)
@@ -109,7 +109,7 @@ class FilesystemCatalog(Catalog):
     def _remove_entry(self, database: str, entry: FileInfo, *, cascade: bool) -> None:
         """Delete an entry of a database.
 
-        Without ``cascade``, raises InvalidRequest for a table, which was just created.
+        Without ``cascade``, raises InvalidRequest for a table: another process has just created it.
         """
         if entry.is_link or not entry.is_directory:
             self.storage.delete([entry.path])
@@ -148,7 +148,7 @@ class FilesystemCatalog(Catalog):
     def damaged_table(self, name: str) -> Table:
         """Open the main branch of a table for its repair, with the newest schema that can be read.
 
-        Raises CorruptTable when no schema can be read, TableNotFound.
+        Raises CorruptTable when the table has schemas and none can be read, TableNotFound when it has no schema.
         """
         identifier = Identifier.of_table(name, "repair")
         schemas = self._places.schemas(identifier)
@@ -195,8 +195,8 @@ class FilesystemCatalog(Catalog):
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
         """Delete a table with all of its files, or complete an interrupted drop, even a drop by another program.
 
-        Commits of concurrent writers during the drop may be deleted with the table. Raises TableNotFound when the table
-        does not exist, or when a concurrent drop or rename has removed it first.
+        A commit that another process makes during the drop may be deleted with the table. Unless ``ignore_if_missing``,
+        raises TableNotFound when the table does not exist, or when a concurrent drop or rename has removed it first.
         """
         identifier = Identifier.of_table(name, "drop")
         root = self._places.root(identifier)

@@ -23,7 +23,8 @@ class Identifier:
     def parse(text: str) -> Identifier:
         """Parse ``database.table`` or ``database.table$branch_x``.
 
-        Raises InvalidRequest, which names the rule that a name breaks, UnsupportedFeature for system tables.
+        Raises InvalidRequest, which names the broken rule, for an invalid name; UnsupportedFeature for the name of a
+        system table.
         """
         database, dot, object_name = text.partition(".") if isinstance(text, str) else ("", "", "")
         table, dollar, suffix = object_name.partition("$")
@@ -73,7 +74,7 @@ class Identifier:
 
     @property
     def object_name(self) -> str:
-        """The name of the table with its branch, as in requests to Paimon's REST servers."""
+        """``table``, or ``table$branch_x`` for a branch; requests to Paimon's REST servers contain this name."""
         return self.table if self.branch == MAIN else f"{self.table}${_BRANCH}{self.branch}"
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Local caching: the manifest cache of a catalog, on local disk if the options ``local-cache.*`` enable it."""
+"""Local caching: the manifest cache of a catalog: in memory, and with the options ``local-cache.*`` on local disk."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _STORES = ("s3.endpoint", "fs.gs.storage.root.url", "azure.endpoint", "azure.acc
 def manifest_cache(
     warehouse: str, uri: str | None, options: Mapping[str, str] | None, storage: Mapping[str, str] | None, kind: str
 ) -> ManifestCache:
-    """Return the cache of manifests for the catalog of this warehouse; a missing cache directory is created.
+    """Return the cache of manifests for the catalog of this warehouse.
 
-    Raises InvalidOption, which names the option, for a wrong value, for an option that has no effect because the cache
-    is not enabled, and for a directory that cannot be used.
+    With ``local-cache.enabled``, a missing cache directory is created. Raises InvalidOption, which names the option,
+    for a wrong value, for an option that has no effect because the local cache is not enabled, and for a directory that
+    cannot be used.
     """
     given = {key: text for key, text in (options or {}).items() if key.startswith(_PREFIX)}
     values = parse_catalog_options(given, CACHE_OPTIONS, kind)

@@ -32,11 +32,11 @@ def open_catalog(
 
     ``type`` selects where the names of the tables are stored: ``filesystem`` (directories), ``sql`` (a database with
     the SQLAlchemy URI ``uri``, shared with Paimon's JDBC catalog) or ``rest`` (a server at ``uri``, for which
-    ``warehouse`` is a name). ``options`` are catalog options under Paimon's names (``catalog.options``). ``storage``
-    contains the options of the store, such as credentials. ``allowed_roots`` are directories outside of the table
-    directories in which tables may have data files (option ``data-file.external-paths``). They are paths or URLs in the
-    same kind of store; by default there are none. Raises UnsupportedFeature, InvalidOption and InvalidRequest, which
-    name the argument.
+    ``warehouse`` is a name). ``options`` are catalog options under Paimon's names (``paimon_core.catalog.options``
+    lists them). ``storage`` contains the options of the store, such as credentials. ``allowed_roots`` are directories
+    outside of the table directories in which tables may have data files (option ``data-file.external-paths``). They are
+    paths or URLs in the same kind of store; by default there are none. Raises InvalidRequest (or its subclass
+    InvalidOption or UnsupportedFeature), which names the argument that is wrong or not supported.
     """
     if not isinstance(warehouse, str | os.PathLike) or not os.fspath(warehouse):
         raise InvalidRequest(f"warehouse must be a path or URL, not {warehouse!r:.60}")

@@ -1,4 +1,4 @@
-"""Options of catalogs, under Paimon's names; a catalog refuses every option that has no effect in this catalog."""
+"""Options of catalogs, under Paimon's names; a catalog refuses every option that would have no effect on it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from paimon_core.options.parsers import one_of, parse_bool, parse_positive_milli
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option of a catalog: its key, the parser of its text, its default (None: none), and its meaning."""
+    """One option of a catalog: its key, the parser of its text, its default (None: no value), and its meaning."""
 
     key: str
     parse: Callable[[str], Any]
@@ -40,7 +40,7 @@ def parse_header(text: str) -> str:
 
 
 def parse_path(text: str) -> str:
-    """Return the text unchanged; raises ValueError unless it is an absolute path of this machine."""
+    """Return the path in normal form (without ``..``); raises ValueError for a path that is not absolute."""
     if not os.path.isabs(text) or "\0" in text:
         raise ValueError("an absolute path of this machine")
     return os.path.normpath(text)
@@ -90,8 +90,8 @@ def parse_catalog_options(
 ) -> dict[str, Any]:
     """Return the parsed value or the default of every known option; with ``headers``, include the options ``header.*``.
 
-    Raises InvalidOption for an option that has no effect in this ``kind`` of catalog, and for an invalid value; the
-    message shows the value only when the option cannot contain a secret.
+    Raises InvalidOption for an option that has no effect in this ``kind`` of catalog, and for an invalid value. The
+    message shows the invalid value only when the option cannot contain a secret.
     """
     options = {option.key: option for option in known}
     values: dict[str, Any] = {option.key: option.default for option in known}

@@ -69,7 +69,7 @@ def shown_options(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def catalog_table(catalog: Tables, name: str) -> SystemTable:
-    """Return the system table ``sys.<name>`` of a catalog; raises NotFound, which lists the names."""
+    """Return the system table ``sys.<name>`` of a catalog; raises NotFound, which lists all names, for another name."""
     found = CATALOG_TABLES.get(_OTHER_NAMES.get(name.lower(), name.lower()))
     if found is None:
         raise NotFound(f"no system table 'sys.{name}'; there are {', '.join(map('sys.{}'.format, CATALOG_TABLES))}")

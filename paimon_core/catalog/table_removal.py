@@ -16,7 +16,7 @@ from paimon_core.storage.paths import TablePaths
 from paimon_core.storage.storage import FileInfo, Storage
 
 _ROUNDS = 5
-"""The maximum number of listings of the directory, to delete files that concurrent writers add meanwhile."""
+"""How often the directory is listed at most: each listing finds the files that concurrent writers added meanwhile."""
 _TABLE_ONLY = re.compile(r"schema|snapshot|manifest|bucket-(\d+|postpone)")
 """Entries that occur only in the directory of a table."""
 _PREFIXED = ("tag", "branch", "changelog", "consumer")
@@ -26,7 +26,10 @@ _ALSO_IN_TABLES = re.compile(r"tag|branch|changelog|consumer|index|statistics|qu
 
 
 def mark_dropped(storage: Storage, root: str) -> None:
-    """Write the mark file, so that the table at ``root`` no longer exists; do nothing when ``root`` has no files."""
+    """Write the mark file, so that the table at ``root`` no longer exists.
+
+    Do nothing when ``root`` is a symbolic link or has no files.
+    """
     if is_link(storage, root) or not storage.list(root):
         return
     schemas = TablePaths(root).schema_directory
@@ -38,8 +41,8 @@ def mark_dropped(storage: Storage, root: str) -> None:
 def dropped(storage: Storage, root: str) -> bool:
     """Drop the table at ``root``; return False when a concurrent drop or rename has already removed the table.
 
-    A concurrent rename after the mark is written moves the mark to the new path; then the rename calls
-    ``completed_drop``, which completes the drop at the new path.
+    When another process renames the table after the mark is written, the mark moves to the new path too. The rename
+    then calls ``completed_drop``, which completes the drop at the new path.
     """
     schemas = TablePaths(root).schema_directory
     has_link = is_link(storage, root) or is_link(storage, schemas)
@@ -66,7 +69,7 @@ def _has_schema_file(storage: Storage, schemas: str) -> bool:
 
 
 def remove_files(storage: Storage, root: str) -> None:
-    """Delete the files of a table after ``mark_dropped``, and files of concurrent writers; can be repeated."""
+    """Delete the files of a table after ``mark_dropped``, and files that writers add meanwhile; can be repeated."""
     if is_link(storage, root):
         storage.delete_directory(root)
         return
@@ -90,8 +93,9 @@ def remove_files(storage: Storage, root: str) -> None:
 def is_interrupted_drop(storage: Storage, root: str) -> bool:
     """Whether ``root`` contains only the remains of a table after an interrupted drop.
 
-    True when the mark exists. A drop by another program leaves no mark; then True when ``root`` contains no schema, and
-    only entries that occur in tables.
+    True when the mark exists, and for an empty directory. A drop by another program leaves no mark: without a mark, the
+    result is True when ``root`` contains no schema, only entries that may occur in tables, and at least one entry that
+    occurs only in tables. False for a symbolic link and for a missing directory.
     """
     if is_link(storage, root) or not storage.exists(root):
         return False
@@ -157,5 +161,5 @@ def _newest_first(entry: FileInfo) -> tuple[int, str]:
 
 
 def is_link(storage: Storage, path: str) -> bool:
-    """Whether the path is a symbolic link; reads the listing of its directory."""
+    """Whether the path is a symbolic link; lists the parent directory to find out."""
     return any(f.is_link for f in storage.list(path.rpartition("/")[0]) if f.path == path)

@@ -27,7 +27,7 @@ class TableLocations:
     storage: Storage
     warehouse: str
     roots: ExternalRoots = NO_ROOTS
-    """The directories that may contain data files of tables outside of the tables' own directories."""
+    """The directories, outside of the tables' own directories, in which tables may have data files."""
     manifests: ManifestCache = field(default_factory=ManifestCache, repr=False, compare=False)
 
     def root(self, name: Identifier) -> str:
@@ -35,12 +35,12 @@ class TableLocations:
         return table_path(self.warehouse, name.database, name.table)
 
     def schemas(self, name: Identifier) -> SchemaStore:
-        """Return the schemas of the table, or of its branch."""
+        """Return the schemas of the table or branch that ``name`` names."""
         root = self.root(name)
         return SchemaStore(confined(self.storage, root), TablePaths(root, name.branch))
 
     def has_files(self, name: Identifier) -> bool:
-        """Whether the table, or its branch, has a schema; False for a branch that is being created or deleted."""
+        """Whether the table or branch has a schema; False for a branch that is being created or deleted."""
         root = self.root(name)
         if name.branch != MAIN and BranchStore(confined(self.storage, root), TablePaths(root)).is_hidden(name.branch):
             return False
@@ -72,7 +72,7 @@ class TableLocations:
         publisher: Publisher | None = None,
         schema_publisher: SchemaPublisher | None = None,
     ) -> Table:
-        """Return the table, or its branch; raises BranchNotFound."""
+        """Return the table or branch that ``name`` names; raises BranchNotFound."""
         context = self.context(name, schema, publisher, schema_publisher)
         return Table(context if name.branch == MAIN else context.on_branch(name.branch))
 

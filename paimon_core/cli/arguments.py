@@ -46,7 +46,7 @@ def duration(text: str) -> datetime.timedelta:
 
 
 def moment(text: str) -> datetime.datetime | int:
-    """Parse ``2024-01-31T12:00:00`` (local time unless it contains a time zone), or epoch milliseconds."""
+    """Parse ``2024-01-31T12:00:00`` (a local time, unless the text has a time zone), or epoch milliseconds."""
     try:
         return int(text) if text.lstrip("-").isdecimal() else datetime.datetime.fromisoformat(text)
     except ValueError:

@@ -31,7 +31,7 @@ def variable(option: str) -> str:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that every command has."""
+    """Add the arguments that name the catalog; every command that reads or changes tables has these."""
     place = parser.add_argument_group("location of the tables")
     place.add_argument("--warehouse", metavar="URL", help="path or URL of the warehouse (default: $PAIMON_WAREHOUSE)")
     place.add_argument("--catalog", choices=(FILESYSTEM, SQL, REST), help="type of the catalog (default: filesystem)")
@@ -134,13 +134,13 @@ def table_of(catalog: Catalog, args: argparse.Namespace) -> Table:
 
 
 def damaged_table_of(catalog: Catalog, args: argparse.Namespace) -> Table:
-    """Open the table that the arguments name, for a repair, as ``opened`` does."""
+    """Open the table (or branch) that the arguments name, for a repair: also when its latest schema cannot be read."""
     table = opened(catalog, args.table)
     return table.branch(args.branch) if getattr(args, "branch", None) else table
 
 
 def opened(catalog: Catalog, name: str) -> Table:
-    """Open a table; in a filesystem catalog, use the newest schema that can be read if the latest schema cannot."""
+    """Open a table; if its latest schema cannot be read, a filesystem catalog uses the newest schema that can."""
     from paimon_core.catalog.filesystem import FilesystemCatalog
 
     try:

@@ -1,4 +1,4 @@
-"""Health commands: ``doctor`` tells what is wrong with tables and mends it, ``top`` lists tables by size and cost."""
+"""Health commands: ``doctor`` (what is wrong with tables, and mends), ``top`` (tables by size or cost), ``metrics``."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ FAILED, WARNINGS, ERRORS = 1, 3, 4
 
 
 def doctor(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-    """Print the health of tables, the worst first; with ``--fix``, mend them and print what is left.
+    """Print the health of tables, the worst first; with ``--fix``, run mends first and print the findings that remain.
 
-    Return 0 when there are no findings, 3 for warnings, 4 for errors, 1 when a table could not be read or mended.
+    Return 1 when a table could not be read or mended; otherwise 4 when a finding is an error, 3 when there are other
+    findings, and 0 when there are none.
     """
     thresholds = Thresholds.of(dict(map(_threshold, args.threshold)))
     if args.branch and "." not in (args.target or ""):
@@ -67,7 +68,10 @@ def doctor(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 
 
 def top(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-    """Print the tables with the most bytes, files, growth or cost; return 1 when a table could not be read."""
+    """Print the tables with the most bytes, files, growth or read cost, or with the lowest scores, as ``--by`` says.
+
+    Return 1 when a table could not be read.
+    """
     if args.limit < 1:
         raise InvalidRequest(f"--limit must be 1 or more, not {args.limit}")
     header = ("table", "score", "bytes", "files", "rows_in_files", "bytes_a_day", "read_cost", "space", "findings")
@@ -100,7 +104,10 @@ def top(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 
 
 def metrics(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-    """Print the measures of tables as OpenMetrics text, or write them to a file; return 1 for an unreadable table."""
+    """Print the measures of tables as OpenMetrics text, or write them to a file.
+
+    Return 1 when a table could not be read.
+    """
     healths: list[Health] = []
     failures: dict[str, str] = {}
     for name, health in each_table(catalog, args.target, lambda name: catalog.table(name).health()):
@@ -122,9 +129,10 @@ def metrics(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 def each_table(
     catalog: Catalog, target: str | None, examine: Callable[[str], _T]
 ) -> Iterator[tuple[str, _T | PaimonError]]:
-    """Yield what ``examine`` returns for the table, the tables of the database, or all tables, or a table's error.
+    """Yield the name of each table, and what ``examine`` returns for the name or the PaimonError that it raises.
 
-    A table that is dropped after the listing is left out. Raises the error of a table that is named.
+    ``target`` names a table or a database; None stands for all tables. A table that is dropped after the listing is
+    left out. When ``target`` names a table, an error of ``examine`` is raised and not yielded.
     """
     if target is not None and "." in target:
         yield target, examine(target)
@@ -139,7 +147,7 @@ def each_table(
 
 
 def _placed(health: Health, place: str) -> Health:
-    """Return the health with commands that work without the arguments that this command was called with."""
+    """Return the health; ``place``, the arguments that name the catalog, is appended to the commands of findings."""
     if not place:
         return health
     findings = [

@@ -1,9 +1,9 @@
 """Main: runs one command on the tables of a warehouse (docs/command-line.md).
 
-Exit code 0: the command succeeded. 1: it failed, or the check found errors or warnings. 2: the arguments are wrong,
-name an object that does not exist, or name a new object that already exists. 3 and 4: ``doctor`` found warnings, or an
-error. An error is one line on standard error.
-Commands remove nothing without --apply.
+Exit code 0: the command succeeded. 1: the command failed, or ``fsck`` found errors or warnings. 2: the arguments are
+wrong or not supported, name an object that does not exist, or name a new object that already exists. 3 and 4:
+``doctor`` found warnings (3), or at least one error (4). The message of a failed command is one line on standard error.
+Commands remove nothing without --apply (``doctor``: without --fix).
 """
 
 from __future__ import annotations

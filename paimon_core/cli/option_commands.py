@@ -12,10 +12,9 @@ from paimon_core.options.similar_names import resembled
 
 
 def options(args: argparse.Namespace, out: Output) -> int:
-    """Print all options. If the argument is a text, print the options whose names contain the text; if it is the name
-    of an option, print the explanation of this option.
+    """Print the explanation of the option that the argument names, or all options whose names contain the argument.
 
-    Raises InvalidOption when no name of an option contains the text.
+    Without an argument, print all options. Raises InvalidOption when no name of an option contains the argument.
     """
     name = args.name or ""
     exact = option_of(name)

@@ -39,7 +39,7 @@ class Output:
             raise OutputError(str(error)) from error
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[object]], nothing: str) -> None:
-        """Print rows as aligned columns, or as a JSON list of objects; print ``nothing`` when there are no rows."""
+        """Print rows as aligned columns (the text ``nothing`` when there are no rows), or as a JSON list of objects."""
         texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
         widths = [max(map(len, column)) for column in zip(header, *texts, strict=True)]
         lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in (header, *texts))
@@ -47,13 +47,13 @@ class Output:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file in one step, so that a reader never sees a part of it; raises InvalidRequest."""
+    """Replace a file in one step, so that a reader never sees a part of it; raises InvalidRequest if this fails."""
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         part.write_text(text, encoding="utf-8", newline="\n")
         part.replace(path)
     except OSError as error:
-        with contextlib.suppress(OSError):  # it was not created, or its folder is not one
+        with contextlib.suppress(OSError):  # the part was not created, or the path of its folder is no folder
             part.unlink()
         raise InvalidRequest(f"cannot write {path}: {error.strerror}") from None
 
@@ -67,7 +67,7 @@ def discard_output() -> None:
 
 
 def plain(value: Any) -> Any:
-    """Return a value of JSON types; values of other types become texts."""
+    """Return ``value`` in JSON types: a dataclass becomes an object, and a value of another type becomes its text."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):

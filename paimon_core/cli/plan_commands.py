@@ -1,4 +1,4 @@
-"""Plan commands: print the plan of a removal. --apply applies the plan at once, `apply FILE` applies it later."""
+"""Plan commands: print the plan of a removal, rollback or repair; --apply, or later `apply FILE`, applies the plan."""
 
 from __future__ import annotations
 

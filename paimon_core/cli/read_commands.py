@@ -30,7 +30,7 @@ def tables(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 
 
 def snapshots(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-    """Print the snapshots that have not expired, with the numbers of rows in files: each version of a key counts."""
+    """Print the snapshots that have not expired, with the rows in their files, where each version of a key counts."""
     found = table_of(catalog, args).inspect.snapshots().to_pylist()
     header = ("id", "kind", "time", "rows_in_files", "change", "user")
     rows = [

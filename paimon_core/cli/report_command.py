@@ -1,4 +1,4 @@
-"""Report command: writes the health of a table, or of all tables, as one HTML page."""
+"""Report command: writes the health of a table, of the tables of a database, or of all tables as one HTML page."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ ENDING = ".html"
 
 
 def report(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-    """Write the page to ``--output``, or print it; return 1 when a table of several could not be examined.
+    """Write the page to ``--output``, or print it; return 1 when one of several tables could not be examined.
 
-    Raises InvalidRequest for an output that is not called ``.html`` or cannot be written; with ``--json``, which prints
-    what was examined, an output is needed.
+    Raises InvalidRequest for an output whose name does not end with ``.html`` or that cannot be written, for ``--json``
+    without an output (JSON states how many tables were examined, not the page), and for ``--branch`` without a table.
     """
     target = None if args.output is None else Path(args.output)
     if target is not None and target.suffix != ENDING:
@@ -51,7 +51,7 @@ def report(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 
 
 def _of_many(catalog: Catalog, database: str | None) -> tuple[str, int, list[tuple[str, str]]]:
-    """Return the page, the number of tables that were examined, and names and errors of the others."""
+    """Return the page, the number of tables that were examined, and the name and error of each that was not."""
     from paimon_core.health.page.page import LakePage
 
     page = LakePage(f"Health of database {database}" if database else "Health of all tables")

@@ -21,5 +21,5 @@ def show(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 
 
 def _plain(cell: Any) -> Any:
-    """Return a date or time as ISO text, and any other value unchanged; a map is a list of pairs."""
+    """Return a date or time as ISO text, and any other value unchanged (a map is already a list of pairs)."""
     return cell.isoformat() if isinstance(cell, datetime.date | datetime.time) else cell

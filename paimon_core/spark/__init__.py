@@ -12,8 +12,8 @@ Core types and functions:
 - ``read_spark``: reads a table as a DataFrame
 - ``update_spark``, ``delete_spark`` and ``merge_spark``: change rows
 
-Each name is imported when it is first used: a task of Spark imports only its own module. The module ``daemon`` is the
-process that starts the Python workers of a session.
+The names in ``__all__`` can be imported from this package; each is loaded when it is first used, so that a task of
+Spark loads only its own module. The module ``daemon`` is the process that starts the Python workers of a session.
 """
 
 from __future__ import annotations

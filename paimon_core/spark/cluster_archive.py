@@ -30,8 +30,7 @@ ON_EXECUTORS = frozenset({"pyspark"})
 
 
 def write_archive(target: Path, extras: Sequence[str] = ()) -> list[str]:
-    """Write a ``.tar.gz`` of the packages to ``target``; return the names and versions of the packages, as
-    ``numpy==2.4.0``.
+    """Write a ``.tar.gz`` of the packages to ``target``; return their names and versions, such as ``numpy==2.4.0``.
 
     The archive is either complete or does not exist: it is written beside ``target`` under another name, and then
     renamed. Raises InvalidRequest for an extra that does not exist, a required distribution that is not installed, and
@@ -53,8 +52,10 @@ def write_archive(target: Path, extras: Sequence[str] = ()) -> list[str]:
 
 
 def required(extras: Sequence[str]) -> list[metadata.Distribution]:
-    """Return the distributions that this distribution requires with ``extras``, without itself and without the
-    distributions that Spark has.
+    """Return the distributions that ``paimon-core`` requires with ``extras``, directly or indirectly.
+
+    ``paimon-core`` itself and the distributions that Spark provides are left out. Raises InvalidRequest as
+    ``write_archive`` does.
     """
     own = metadata.distribution(DISTRIBUTION)
     known = own.metadata.get_all("Provides-Extra") or []

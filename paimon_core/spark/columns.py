@@ -22,7 +22,7 @@ def column(name: str) -> Column:
 def literal(value: Any) -> Column:
     """Return a literal; a datetime without a zone is TIMESTAMP_NTZ.
 
-    ``F.lit`` converts dates and times by Java's calendar with the Julian days before 1582-10-15, so it changes them.
+    ``F.lit`` is not used for dates and times: it would change those before 1582-10-15, which Java counts as Julian.
     """
     if isinstance(value, datetime.datetime):
         if value.tzinfo is None:

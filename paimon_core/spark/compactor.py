@@ -27,7 +27,7 @@ from paimon_core.table.table import Table
 from paimon_core.table.upkeep.rescale_task import RescaleTask, run_rescale
 
 _SHARE_BYTES = MOST_BYTES
-"""The input bytes of a part of a large bucket, if this gives each core a part; otherwise the bytes per core."""
+"""The input bytes of a part of a large bucket; with more input bytes for each core, a part has the bytes of a core."""
 
 
 def compact_spark(
@@ -64,7 +64,10 @@ def sort_compact_spark(
     user: str | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> CompactReport:
-    """Sort the rows of an append table as ``table.sort_compact`` does, in Spark tasks: one task per large partition."""
+    """Sort the rows of an append table as ``table.sort_compact`` does, in Spark tasks.
+
+    One task sorts a large partition; small partitions share a task.
+    """
     work = spark_work(lambda: spark)
     return table.sort_compact(order_by, strategy, where, user=user, properties=properties, work=work)
 
@@ -78,10 +81,10 @@ def rescale_spark(
     user: str | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> Snapshot | None:
-    """Rewrite partitions into another number of buckets as ``table.rescale`` does, in Spark tasks: one per partition.
+    """Rewrite partitions into another number of buckets as ``table.rescale`` does, in Spark tasks.
 
-    This function has the same guarantees, and raises the same errors, when other commits change the partitions in
-    between.
+    One task rewrites a large partition; small partitions share a task. When other commits change the partitions
+    meanwhile, the guarantees and the errors are those of ``table.rescale``.
     """
 
     def rescaled(context: TableContext, payload: bytes) -> list[CommitMessage]:
@@ -103,10 +106,10 @@ def rewrite_file_index_spark(
     user: str | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> Snapshot | None:
-    """Write file indexes for existing data files as ``table.rewrite_file_index`` does, in Spark tasks; small buckets
-    share a task.
+    """Write file indexes for existing data files as ``table.rewrite_file_index`` does, in Spark tasks.
 
-    This function has the same guarantees, and raises the same errors, when other commits change the buckets in between.
+    Small buckets share a task. When other commits change the buckets meanwhile, the guarantees and the errors are those
+    of ``table.rewrite_file_index``.
     """
 
     def indexed(context: TableContext, payload: bytes) -> list[CommitMessage]:
@@ -122,7 +125,7 @@ def rewrite_file_index_spark(
 def spark_work(spark: Callable[[], SparkSession]) -> Work:
     """Return an argument ``work`` for ``table.compact`` that uses Spark tasks; ``spark`` is called only if needed.
 
-    A bucket with much more bytes than a task should have is divided by key ranges (``compact.parts``).
+    A bucket with many more bytes than a task should have is divided by key ranges (``paimon_core.compact.parts``).
     """
 
     def run(context: TableContext, payloads: Sequence[bytes], sizes: Sequence[int]) -> list[CommitMessage]:
@@ -140,10 +143,10 @@ def _compacted(context: TableContext, payload: bytes) -> list[CommitMessage]:
 
 
 def maintenance_work(spark: SparkSession) -> Work:
-    """Return an argument ``work`` for the compaction after a commit: ``spark_work`` that raises PaimonError only.
+    """Return an argument ``work`` for the compaction after a commit, which raises every error of Spark as StorageError.
 
-    The rows are committed, so a failure of Spark must not fail the write. The error is logged as the failed maintenance
-    of ``Table.complete``, and a later compaction does the work.
+    The rows are committed, so a failure of Spark must not fail the write: ``Table.complete`` logs a PaimonError of the
+    compaction, and a later compaction does the work.
     """
     run = spark_work(lambda: spark)
 

@@ -1,8 +1,8 @@
 """Daemon: the process from which Spark forks its Python workers; it has imported this package.
 
-Spark runs this module instead of ``pyspark.daemon`` when the setting for the daemon's module names it. Then the workers
-need not import the package. A worker collects garbage after each task; ``gc.freeze`` excludes the 100,000 objects of
-the imported modules, which would take 40 to 70 ms each time.
+Spark runs this module instead of ``pyspark.daemon`` when the setting spark.python.daemon.module names this module.
+Then the workers need not import the package. A worker collects garbage after each task; ``gc.freeze`` excludes the
+100,000 objects of the imported modules, which would take 40 to 70 ms each time.
 """
 
 from __future__ import annotations

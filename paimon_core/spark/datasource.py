@@ -9,7 +9,7 @@
 Columns and rows are not pruned automatically: pass the options ``columns`` and ``where``. ``pushFilters`` is not
 overridden on purpose: in Spark 4.3.0, pushed filters also apply to other reads of the same DataFrame, which gives wrong
 results. Spark keeps the plan of a DataFrame and of a temporary view. So a view shows no rows that were committed after
-its creation, not even rows that were inserted through the view. Create the view again to read them. Rows are not
+its creation, not even rows that were inserted through the view. Create the view again to read newer rows. Rows are not
 shuffled by bucket before they are written. So there are more and smaller files than with ``write_spark``. When one
 write contains several rows of a key, it is not defined which row is the newest.
 
@@ -62,8 +62,10 @@ from paimon_core.table.view import TableView
 
 _READ_OPTIONS = frozenset({"warehouse", "path", "columns", "where", "snapshot", "tag", "timestampsinmicros"})
 _CATALOG_READ_OPTIONS = frozenset({"warehouse", "path", "columns"})
-"""Options of reads of system tables of the catalog, such as ``sys.tables``; system tables of a table also have snapshot
-and tag."""
+"""Options of a read of a system table of the catalog, such as ``sys.tables``.
+
+A read of a system table of a table, such as ``db.t$files``, also has the options snapshot, tag and ``_INCREMENTAL``.
+"""
 _WRITE_OPTIONS = frozenset({"warehouse", "path", "kinds"}) | MERGE_OPTIONS
 _OF_TABLE = frozenset({*POSITIONS, "consumer-id", "consumer.ignore-progress", "streaming-read-append-overwrite"})
 """Options of a streaming read that are also options of the table."""
@@ -110,7 +112,7 @@ class PaimonDataSource(DataSource):
         return spark_schema(result_fields(scan.context.schema, scan.columns))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return a reader of one snapshot."""
+        """Return a reader of one snapshot, of a system table, or with ``read.changelog`` of rows with their kinds."""
         if self._is_system():
             system = self._system_table()
             return SystemReader(system, self._named(system.arrow_schema.names))
@@ -121,9 +123,10 @@ class PaimonDataSource(DataSource):
         return PaimonReader(self._scan(), cuts=self._cuts())
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        """Return a writer; ``overwrite`` replaces the partitions in the data, or the table (``overwrite_spec``).
+        """Return a writer; with ``overwrite``, it replaces the partitions that the data contains, or the whole table.
 
-        A write that merges schemas alters the table here, on the driver, before its tasks start.
+        The table's options decide which (``Table.overwrite_spec``). A write that merges schemas alters the table in
+        this call, on the driver, before the tasks start.
         """
         if self._is_system():
             self._system_table().refuse("write")
@@ -144,7 +147,7 @@ class PaimonDataSource(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
         """Return a writer that commits each batch exactly once.
 
-        With ``overwrite``, each batch replaces the whole content.
+        With ``overwrite``, each batch replaces the whole content of the table.
         """
         table = self._table(_SINK_OPTIONS)
         kinds, user = self.options.get("kinds"), query_user(self.options, table.name)
@@ -240,7 +243,7 @@ class PaimonReader(DataSourceReader):
         self._tasks = [tuple(splits[at].to_bytes() for at in group) for group in groups]
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return one input partition per task; small splits share a partition."""
+        """Return one input partition per task; small splits share an input partition."""
         return [SplitPartition(task) for task in self._tasks] or [SplitPartition()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

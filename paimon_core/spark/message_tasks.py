@@ -23,8 +23,8 @@ def collect_messages(
 ) -> list[CommitMessage]:
     """Return the messages of ``work(context, payload)`` of all payloads, in the order of the payloads.
 
-    A task opens the table itself. ``sizes``, and the errors: see ``collect_tasks``. Raises StorageError when tasks were
-    lost.
+    A task opens the table itself. ``sizes``: the bytes that each payload stands for; small payloads share a task.
+    Raises the errors of ``collect_tasks``, and StorageError when a task was lost in all of its attempts.
     """
     reference = TableReference.of(context)
 

@@ -12,7 +12,7 @@ from heapq import heapify, heapreplace
 OPEN_BYTES = 1 << 20
 """Bytes that are added to the size of a payload: opening a few small files takes as long as reading these bytes."""
 MOST_BYTES = 128 << 20
-"""The maximum bytes of a task with several payloads, like ``spark.sql.files.maxPartitionBytes`` of Spark."""
+"""About the most bytes of a task with several payloads, as ``spark.sql.files.maxPartitionBytes`` of Spark."""
 UNKNOWN_CORES = 32
 """The number of tasks of a small job when the number of cores is not known."""
 
@@ -29,8 +29,8 @@ def packed(sizes: Sequence[int], cores: int) -> list[list[int]]:
 def balanced(weights: Sequence[int], most: int) -> list[list[int]]:
     """Return the positions of ``weights`` in at most ``most`` groups of about equal weight, the heaviest group first.
 
-    Positions are assigned from the heaviest on, each to the group that is lightest then. The positions of a group are
-    ascending, and no group is empty, even if positions have no weight.
+    The heaviest position is assigned first, and each position to the group that is the lightest at that time. The
+    positions of a group are ascending, and no group is empty, even if positions have no weight.
     """
     count = min(len(weights), most)
     groups: list[list[int]] = [[] for _ in range(count)]

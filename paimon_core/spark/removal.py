@@ -57,7 +57,7 @@ def plan_orphan_removal_spark(
 ) -> Plan:
     """Return a plan as ``table.maintenance.plan_orphan_removal`` does, with the reads in Spark tasks.
 
-    Raises the same errors.
+    Raises the errors of that method, and CorruptTable when Spark returns no result for a task.
     """
     return orphans.plan_orphan_removal(
         table_to_change(table.maintenance.context),
@@ -71,8 +71,8 @@ def plan_orphan_removal_spark(
 def apply_spark(spark: SparkSession, table: Table, plan: Plan) -> Any:
     """Apply a plan as ``table.maintenance.apply`` does, with the long steps in Spark tasks.
 
-    Supports the removal of orphans, the purge of quarantines and the expiry of snapshots. Raises the same errors, and
-    InvalidRequest for a plan of another operation.
+    Supports plans for the removal of orphans, the purge of quarantines and the expiry of snapshots. Raises the errors
+    of ``table.maintenance.apply``, and InvalidRequest for a plan of another operation.
     """
     if not isinstance(plan, Plan) or plan.operation not in APPLY:
         raise InvalidRequest(f"apply_spark applies plans to {', '.join(sorted(APPLY))}, not {plan!r:.80}")
@@ -83,7 +83,7 @@ def apply_spark(spark: SparkSession, table: Table, plan: Plan) -> Any:
 class SparkExecutor:
     """A ``maintain.executor.WorkExecutor`` on a Spark session.
 
-    The fields are the numbers of directories, manifests and files per task, and the number of concurrent moves.
+    The other fields are the numbers of directories, manifests and files per task, and the number of concurrent moves.
     """
 
     spark: SparkSession
@@ -93,7 +93,10 @@ class SparkExecutor:
     moves_at_once: int = 16
 
     def candidates(self, context: TableContext, places: Sequence[Directory], before_millis: int) -> Found:
-        """List the directories in Spark tasks, and return the candidate files."""
+        """List the directories in Spark tasks, and return the files that may be orphans.
+
+        These are the files older than ``before_millis``. The result also has the entries that must be kept.
+        """
         reference = TableReference.of(context)
 
         def work(payload: bytes) -> bytes:
@@ -111,7 +114,7 @@ class SparkExecutor:
         return found
 
     def data_names(self, context: TableContext, manifests: Mapping[str, bool], among: Collection[str]) -> set[str]:
-        """Read the manifests in Spark tasks, and return the names in ``among`` that they reference.
+        """Read the manifests in Spark tasks, and return the file names in ``among`` that the manifests reference.
 
         The driver reads manifests that a task could not read.
         """
@@ -155,7 +158,7 @@ class SparkExecutor:
         self._run([{"paths": chunk} for chunk in _chunks(paths, self.files_per_task)], work)
 
     def _run(self, chunks: Sequence[Mapping[str, Any]], work: Callable[[bytes], bytes]) -> list[Mapping[str, Any]]:
-        """Run one task per chunk and return their answers; raises CorruptTable when an answer is missing."""
+        """Run one task per chunk and return the answers; raises CorruptTable when an answer is missing."""
         found = collect_tasks(self.spark, [pack(_VERSION, chunk) for chunk in chunks], work)
         if len(found) != len(chunks):
             raise CorruptTable(

@@ -1,4 +1,4 @@
-"""Task errors: what is raised on the driver when Spark tasks fail: errors of this library, and tasks that were lost."""
+"""Task errors: the errors of this library that the driver raises when Spark tasks fail or are lost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from paimon_core.errors import CorruptTable, InvalidRequest, PaimonError, Storag
 _RAISED = re.compile(r"paimon_core\.errors\.(\w+): (.*?)(?: SQLSTATE: \w+)?\s*$", re.MULTILINE)
 _ENDED = "Python worker exited unexpectedly|ExecutorLostFailure|FetchFailed|Connection to python worker"
 _LOST = re.compile(rf"(?:Job aborted[^\n]*?)?(?:{_ENDED})[^\n.]*")
-"""The part of a line of Spark that says that a process has ended; a task that raises an error does not have it."""
+"""The part of Spark's message that says that a process has ended; the message for a task that raised an error has none.
+"""
 
 
 @contextmanager
@@ -44,7 +45,7 @@ def errors_of_tasks(table: str) -> Iterator[None]:
 def lost_tasks(table: str) -> Iterator[None]:
     """Raise StorageError, which names the table, when a task of the block was lost in each attempt.
 
-    A task is lost when its Python worker or its executor ends. Spark's error does not tell which table it was for.
+    A task is lost when its Python worker or its executor ends. Spark's own error does not name the table.
     """
     try:
         yield

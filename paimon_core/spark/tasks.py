@@ -79,7 +79,7 @@ def run_tasks(
 def map_batches(df: DataFrame, work: Work, schema: StructType | str) -> DataFrame:
     """Return ``df.mapInArrow(work, schema)`` for columns of any name.
 
-    Spark takes a dot or a backtick in a name of ``df`` for a path.
+    ``mapInArrow`` alone fails when a column's name has a dot or a backtick, because Spark takes such a name for a path.
     """
     names = df.columns
     if not any("." in name or "`" in name for name in names):
@@ -100,8 +100,9 @@ def spark_context(spark: SparkSession) -> SparkContext | None:
 
 
 def cores(spark: SparkSession) -> int:
-    """Return the number of tasks that run at the same time; UNKNOWN_CORES with Spark Connect, which does not report
-    this number.
+    """Return the number of tasks that run at the same time.
+
+    With Spark Connect, which does not report this number, return UNKNOWN_CORES.
     """
     context = spark_context(spark)
     return UNKNOWN_CORES if context is None else int(context.defaultParallelism)
@@ -117,7 +118,10 @@ def _groups(spark: SparkSession, payloads: Sequence[bytes], sizes: Sequence[int]
 def _collect_rows(
     spark: SparkSession, payloads: Sequence[bytes], work: Callable[[bytes], bytes], sizes: Sequence[int] | None
 ) -> list[bytes]:
-    """Return the answers as ``collect_tasks`` does, but through a DataFrame; numbers in payloads restore the order."""
+    """Return the answers as ``collect_tasks`` does, but through a DataFrame.
+
+    A DataFrame has no order, so each payload and its answer have a number, by which the answers are sorted.
+    """
 
     def run(payload: bytes) -> Iterator[pa.RecordBatch]:
         answer = work(payload[_NUMBER_BYTES:])

@@ -2,7 +2,8 @@
 
 In Spark, a MULTISET is a map from element to count, a VARIANT is a VariantType, and a TIME is a TimeType. Some
 functions of Spark 4.3 accept a TimeType only under ``spark.sql.timeType.enabled``. Spark stores timestamps in
-microseconds. A TIMESTAMP(7..9) value that is not a whole number of microseconds raises an error; it is never truncated.
+microseconds. A TIMESTAMP(7..9) value that is not a whole number of microseconds raises an error, unless the read was
+asked to truncate such values (``timestamps_in_micros``).
 Nested fields are nullable in Spark even when they are NOT NULL in the table, because a null row has null fields.
 """
 
@@ -50,8 +51,8 @@ def spark_schema(fields: Sequence[DataField]) -> StructType:
     """Return the Spark schema of the columns.
 
     The metadata of its fields contains comments, and types that Spark cannot express. So ``create_table`` creates a
-    table with the same columns from this schema. Only NOT NULL is lost if the schema comes from files, because Spark
-    makes all columns of files nullable.
+    table with the same columns from this schema. But when Spark writes the columns to files and reads the files, the
+    schema has no NOT NULL any more.
     """
     schema = from_arrow_schema(arrow_schema(fields), prefer_timestamp_ntz=True)
     exact = to_spark_json((f.name, Annotations(f.type, None, f.description, f.default)) for f in fields)

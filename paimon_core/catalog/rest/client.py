@@ -64,7 +64,7 @@ class _Bearer(AuthBase):
 
 @dataclass(frozen=True)
 class RestClient:
-    """The address of a server, with token, headers and time limit; ``prefix`` is the first part of request paths."""
+    """The address of a server, with token, headers and time limit; paths of requests start with ``v1/<prefix>``."""
 
     uri: str
     token: Secret | None = None
@@ -76,7 +76,10 @@ class RestClient:
 
     @staticmethod
     def checked_uri(uri: str) -> str:
-        """Return the address without a trailing slash; raises InvalidRequest, whose text does not show the address."""
+        """Return the address without a trailing slash.
+
+        Raises InvalidRequest for an invalid address, which the message does not show: it may contain a password.
+        """
         with contextlib.suppress(ValueError):
             parts = urlsplit(uri if isinstance(uri, str) else "")
             plain = not (parts.username or parts.password or parts.query or parts.fragment)
@@ -85,7 +88,10 @@ class RestClient:
         raise InvalidRequest("uri of a REST catalog must be http://host:port or https://host, without user or query")
 
     def get(self, *parts: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Return the server's description of a resource; retried while the server is busy or cannot be reached."""
+        """Return the server's description of a resource.
+
+        While the server is busy or cannot be reached, the request is repeated, up to ``READ_TRIES`` tries in total.
+        """
         pauses = [2.0**n for n in range(READ_TRIES - 1)]
         while True:
             try:

@@ -29,7 +29,7 @@ class RestPublisher(Publisher):
     client: RestClient
     name: Identifier
     table_id: str
-    """The server's id of the table: the server refuses a commit to a table that was dropped and re-created."""
+    """The server's id of the table, by which it refuses a commit to a table that was dropped and created again."""
     storage: Storage
     root: str
     schema: TableSchema
@@ -52,8 +52,9 @@ class RestPublisher(Publisher):
 
         False is also returned when ``base`` is not the server's latest snapshot.
 
-        Raises StorageError when the server was not reached, NotFound and InvalidRequest when it refused the request
-        (nothing was committed in these cases), CommitStateUnknown when the answer was lost or the server failed.
+        Raises StorageError when the server was not reached, NotFound or InvalidRequest when the server refused the
+        request: in these cases, nothing was committed. Raises CommitStateUnknown when the answer was lost or the server
+        failed.
         """
         name = Identifier(self.name.database, self.name.table, self._branch(path))
         body = {
@@ -114,10 +115,11 @@ class RestSchemaPublisher(SchemaPublisher):
     name: Identifier
 
     def publish(self, schemas: SchemaStore, schema: TableSchema, changes: Sequence[Any]) -> bool:
-        """Return True: the server has altered the table, even if it made a concurrent alteration first.
+        """Return True: the server has altered the table, even if it made the alteration of another client before.
 
-        Raises StorageError when the server was not reached, NotFound, AlreadyExists and InvalidRequest when it refused
-        the request (nothing was changed in these cases), CommitStateUnknown when the answer was lost.
+        Raises StorageError when the server was not reached, NotFound, AlreadyExists or InvalidRequest when the server
+        refused the request: in these cases, nothing was changed. Raises CommitStateUnknown when the answer was lost or
+        the server failed.
         """
         name = Identifier(self.name.database, self.name.table, schemas.paths.branch)
         body = {"changes": rest_changes(changes)}

@@ -60,9 +60,10 @@ class RestCatalog(Catalog):
     def open(
         warehouse: str, uri: str, options: Mapping[str, str] | None = None, storage: Mapping[str, str] | None = None
     ) -> RestCatalog:
-        """Return the catalog of a server; requests the server's configuration: defaults and overrides of options.
+        """Request the configuration of a server (defaults and overrides of options), and return its catalog.
 
-        Raises InvalidOption and UnsupportedFeature, which name the unsupported option of the caller or of the server.
+        Raises InvalidRequest for an invalid ``uri``; InvalidOption, which names the option, for an option of the caller
+        or of the server that is wrong or not supported.
         """
         address = RestClient.checked_uri(uri)
         given = dict(options or {})
@@ -163,7 +164,7 @@ class RestCatalog(Catalog):
         return self.client.get("databases", name.database, "tables", name.object_name)
 
     def latest_snapshot(self, name: str) -> Snapshot | None:
-        """Return the server's latest snapshot; None if there is no snapshot, or the server manages no snapshots."""
+        """Return the server's latest snapshot; None if the table has none, or the server manages no snapshots."""
         found = Identifier.parse(name)
         try:
             answer = self.client.get("databases", found.database, "tables", found.object_name, "snapshot")
@@ -247,7 +248,10 @@ def _is_catalog_option(key: str) -> bool:
 
 
 def _table_type(description: Mapping[str, Any]) -> dict[str, str]:
-    """Return the option ``type`` from the server's description, because tables of other types have no schema file."""
+    """Return the option ``type`` from the server's description of a table.
+
+    The type is checked before the schema file is read, because some types of tables have no schema file.
+    """
     schema = description.get("schema")
     options = schema.get("options") if isinstance(schema, dict) else None
     return {"type": str(options["type"])} if isinstance(options, dict) and "type" in options else {}

@@ -25,7 +25,7 @@ class TemporaryStorage:
 
 @dataclass
 class TokenStorage(Storage):
-    """Gets a storage from ``borrow`` and forwards every method to this storage, which is not pickled."""
+    """Gets a storage from ``borrow``, and forwards every call to it; only ``borrow`` is pickled, not the storage."""
 
     borrow: Callable[[], TemporaryStorage]
     clock: Callable[[], float] = time.time

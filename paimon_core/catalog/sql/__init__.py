@@ -1,4 +1,4 @@
-"""SQL catalogs: a SQL database stores the names of tables, in the format of Paimon's JDBC catalog (format 14.9).
+"""SQL catalogs: a SQL database stores the names of tables, in the format of Paimon's JDBC catalog (format 14.8).
 
 Core types:
 

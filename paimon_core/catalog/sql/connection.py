@@ -47,8 +47,8 @@ class SqlConnection:
     def to(uri: str, timeout_millis: int | None = None) -> SqlConnection:
         """Return the connection for a URI.
 
-        Raises InvalidRequest for an invalid URI, UnsupportedFeature for other databases and for a driver that is not
-        installed.
+        Raises InvalidRequest for an invalid URI, UnsupportedFeature for a database other than SQLite and PostgreSQL and
+        for a driver that is not installed.
         """
         if not isinstance(uri, str) or uri.startswith("jdbc:"):
             raise InvalidRequest(
@@ -103,9 +103,9 @@ class SqlConnection:
     def transaction(self) -> Iterator[sa.Connection]:
         """Open a connection for one transaction, which is committed when the block ends.
 
-        Raises SQLAlchemy's IntegrityError for a row that already exists, StorageError for all other failures and when
-        the time limit has passed. When the commit at the end of the ``with`` block raises an error, the caller must
-        check whether the change was committed.
+        Raises SQLAlchemy's IntegrityError for a row that already exists, StorageError for any other failure of the
+        database and when the time limit has passed. When the commit at the end of the ``with`` block raises an error,
+        the caller must check whether the change was committed.
         """
         deadline = _Deadline(_seconds(self._url, self.timeout_millis))
         try:

@@ -1,4 +1,4 @@
-"""SqlLock: the lock of Paimon's JDBC catalog, one row for each table, and the publishers that use it (format 14.8).
+"""SqlLock: locks of Paimon's JDBC catalog, one row for each locked table, and publishers that use them (format 14.8).
 
 A lock is valid for the time that its owner may wait for a lock (``lock-acquire-timeout``). A writer that is paused for
 longer can lose the lock. So the publisher does not rely on the lock: it also creates snapshot files with conditional
@@ -38,7 +38,7 @@ class SqlLock:
     connection: SqlConnection
     key: str
     timeout_millis: int
-    """The milliseconds to wait for a lock; a lock that is not released becomes invalid after the same time."""
+    """How many milliseconds to wait for a lock; a lock that is not released becomes invalid after the same time."""
     max_sleep_millis: int
     sleep: Callable[[float], None] = field(default=time.sleep, compare=False, repr=False)
 
@@ -96,8 +96,9 @@ class SqlLock:
             return None
 
     def _release(self, lock_id: str, stamp: str) -> None:
-        """Delete this process's row. If the lock became invalid and another process took the lock, the row of that
-        process is kept.
+        """Delete the row of this process.
+
+        If the lock became invalid and another process took it, the row of the other process is kept.
         """
         with self.connection.transaction() as connection:
             connection.execute(sa.delete(LOCKS).where(LOCKS.c.lock_id == lock_id, _taken_at == stamp))
@@ -126,8 +127,8 @@ class LockedPublisher(Publisher):
     def publish(self, path: str, snapshot: Snapshot, base: Snapshot | None) -> bool:
         """Return True when the file was created, False when a concurrent writer has used the id.
 
-        Raises StorageError when the lock was not free in time, TableNotFound when the table was renamed or dropped (no
-        file was created in these cases), CommitStateUnknown.
+        Raises StorageError when the lock was not free in time, TableNotFound when the table was renamed or dropped: in
+        these cases, no file was created. Raises CommitStateUnknown when it is not known whether the file was created.
         """
         with self.lock.held(self.name):
             if not SqlNames(self.lock.connection, self.lock.key).has(self.name):
@@ -148,9 +149,10 @@ class SqlSchemaPublisher(SchemaPublisher):
     def publish(self, schemas: SchemaStore, schema: TableSchema, changes: Sequence[Any]) -> bool:
         """Return True when the file was created, False when a concurrent writer has used the id.
 
-        After an interruption the properties may be older than the schema; the next alteration updates them. Raises
-        StorageError when the lock was not free in time, TableNotFound when the table was renamed or dropped (no file
-        was created in these cases), CommitStateUnknown.
+        After an interruption, the properties in the database may be older than the schema; the next alteration updates
+        them. Raises StorageError when the lock was not free in time, TableNotFound when the table was renamed or
+        dropped: in these cases, no file was created. Raises CommitStateUnknown when it is not known whether the file
+        was created.
         """
         names = SqlNames(self.lock.connection, self.lock.key)
         if schemas.paths.branch == MAIN:

@@ -61,7 +61,7 @@ class SqlNames:
     key: str
 
     def prepare(self) -> None:
-        """Create the SQL tables that are missing; several processes may do this at the same time."""
+        """Create the SQL tables that are missing; several processes may call this at the same time."""
         self.connection.share()
         for last in (False, False, True):
             if not self._missing():
@@ -124,7 +124,7 @@ class SqlNames:
     # -- tables
 
     def tables(self, database: str) -> list[str]:
-        """Return the tables of a database, sorted."""
+        """Return the names of the tables of a database, sorted."""
         with self.connection.transaction() as connection:
             found = connection.execute(sa.select(TABLES.c.table_name).where(*self._in(TABLES, database)))
             return sorted(name for (name,) in found)

@@ -1,10 +1,10 @@
 """SqlCatalog: the names of tables are in a SQL database, as in Paimon's JDBC catalog, their files in one warehouse.
 
-The format is described in format 14.8.
+Section 14.8 of docs/format.md describes the format.
 
 An operation on a table changes the name of the table and its files in two separate steps. After an interruption, a name
-never refers to files of another table, no operation changes files without a name, and repeating the call completes the
-operation. The order is:
+never refers to files of another table, other operations do not change files that have no name, and a repeated call
+completes the operation. The order is:
 
 - create: the files, then the name;   - rename: the name, then the files;
 - drop: a mark in the files, the name, then the files.
@@ -54,7 +54,7 @@ class SqlCatalog(Catalog):
     lock: SqlLock = field(repr=False)
     commits_locked: bool
     roots: ExternalRoots = NO_ROOTS
-    """The directories that may contain data files of tables outside of the tables' own directories."""
+    """The directories, outside of the tables' own directories, in which tables may have data files."""
     given: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """The options with which the catalog was opened, without secrets."""
     manifests: ManifestCache = field(default_factory=ManifestCache, repr=False, compare=False)
@@ -72,10 +72,10 @@ class SqlCatalog(Catalog):
         options: Mapping[str, str] | None = None,
         roots: ExternalRoots | None = None,
     ) -> SqlCatalog:
-        """Return the catalog: connect to the database, and create the SQL tables that are missing.
+        """Connect to the database, create the SQL tables that are missing, and return the catalog.
 
-        Raises InvalidRequest, InvalidOption and UnsupportedFeature, which name the wrong argument, StorageError when
-        the database cannot be reached.
+        Raises InvalidRequest, InvalidOption or UnsupportedFeature, which name the argument, for a wrong ``uri`` or
+        option; StorageError when the database cannot be reached.
         """
         values = parse_catalog_options(options, (*SQL_OPTIONS, *CACHE_OPTIONS), "sql")
         connection = SqlConnection.to(uri, values["request-timeout"])
@@ -100,7 +100,7 @@ class SqlCatalog(Catalog):
     # -- databases
 
     def create_database(self, name: str, *, ignore_if_exists: bool = False) -> None:
-        """Create a database; its directory is created with its first table."""
+        """Create a database; the directory of the database is created with its first table."""
         if self.database_exists(name):
             if ignore_if_exists:
                 return
@@ -153,8 +153,10 @@ class SqlCatalog(Catalog):
         return self.names.has(found) and self._places.has_files(found)
 
     def table(self, name: str) -> Table:
-        """Open a table or a branch. If the table has no files, raises StorageError, whose text says what the user can
-        do.
+        """Open a table, or a branch of the table, at its latest snapshot.
+
+        Raises TableNotFound when a drop of the table was interrupted, and StorageError when the catalog has the name
+        but there is no schema file; both messages say what the user can do.
         """
         found = Identifier.parse(name)
         main = Identifier(found.database, found.table)
@@ -212,8 +214,8 @@ class SqlCatalog(Catalog):
     def _is_left_over(self, context: TableContext, existing: TableSchema) -> bool:
         """Whether an interrupted ``create_table`` with the same arguments left the directory.
 
-        In this case, the only file in the directory is ``schema-0`` with the same definition. Return False if a table
-        of the catalog has no files, because the directory may belong to the interrupted rename of that table.
+        In this case, the only file in the directory is ``schema-0`` with the same definition. Return False if any table
+        of the catalog has no files: its rename may have been interrupted, and the directory may be its old one.
         """
         return (
             self._first_files(context) == [context.paths.schema(0)]
@@ -233,7 +235,8 @@ class SqlCatalog(Catalog):
     def register_table(self, name: str) -> Table:
         """Add the name of a table whose files exist, for example after the loss of the catalog's database.
 
-        Raises TableNotFound when there are no files, AlreadyExists, DatabaseNotFound.
+        Raises TableNotFound when the files do not exist, AlreadyExists when the catalog has the name already, and
+        DatabaseNotFound.
         """
         found = Identifier.of_table(name, "register")
         self._check_database(found.database)
@@ -249,7 +252,8 @@ class SqlCatalog(Catalog):
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
         """Delete a table: write a mark, delete the name, then delete all files. Also completes an interrupted drop.
 
-        Files of a table whose name is not in the catalog are kept, unless they contain the mark or no schema.
+        Files of a table whose name is not in the catalog are kept, unless they are the remains of an interrupted drop:
+        they contain the mark, or no schema. Raises TableNotFound or DatabaseNotFound, unless ``ignore_if_missing``.
         """
         found = Identifier.of_table(name, "drop")
         root = self._places.root(found)

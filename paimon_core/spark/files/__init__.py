@@ -1,4 +1,4 @@
-"""Files of other programs, read by Python tasks and written to a table without rows in the JVM.
+"""Files of other programs, read by Python tasks and written to a table; no row passes through the JVM.
 
 Core types and functions:
 

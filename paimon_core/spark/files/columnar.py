@@ -1,7 +1,8 @@
 """Columnar: reads the row groups of Parquet files and the stripes of ORC files that belong to a split.
 
-A footer, page or length that is invalid, or would unpack to much more memory, is refused before Arrow decodes it. A
-batch has about BATCH_BYTES; in addition a reader holds one page of each Parquet column, or one ORC stripe.
+A footer, page or length that is invalid, or that would unpack to far too many bytes, is refused before Arrow decodes
+it. A batch of Parquet has about BATCH_BYTES, and its reader also holds one page of each column. A batch of ORC is a
+whole stripe.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Rows = tuple[int, pa.RecordBatch]
 BATCH_BYTES = 8 << 20
 _BATCH_ROWS = 1 << 17
 _UNPACKED_BYTES = 64 << 20
-"""The largest size of a batch in bytes; the sizes that the footer states do not change it."""
+"""The largest size of a batch of Parquet, as computed from its pages: the sizes in a footer may be wrong."""
 _STRIPE_BYTES = 512 << 20
 """The largest ORC stripe that is read; Arrow decodes a stripe as a whole."""
 
@@ -50,7 +51,10 @@ def read_parquet(stream: pa.NativeFile, split: FileSplit, select: Select) -> Ite
 
 
 def read_orc(stream: pa.NativeFile, split: FileSplit, select: Select) -> Iterator[Rows]:
-    """Yield the rows of the stripes of a split; raises ValueError or ArrowInvalid for an invalid file."""
+    """Yield the rows of the stripes of a split.
+
+    Raises ValueError or ArrowInvalid for an invalid file, UnsupportedFeature for stripes with more than _STRIPE_BYTES.
+    """
     from pyarrow import orc
 
     metadata = check_metadata(stream)

@@ -12,7 +12,7 @@ from paimon_core.errors import SchemaMismatch, listed
 from paimon_core.schema import DataField, TableSchema
 
 Select = Callable[[Sequence[str]], Sequence[str]]
-"""Returns which of the columns of a file are read; raises SchemaMismatch when they do not fit the table."""
+"""Given the columns of a file, returns those to read; raises SchemaMismatch when the columns do not fit the table."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Piece:
 
     @staticmethod
     def numbered(rows: pa.Table, first: int) -> Piece:
-        """Return rows of a file whose rows have no lines; ``first`` is the number of the first row."""
+        """Return rows whose places are row numbers, such as "row 12"; ``first``: the number of the first row."""
         return Piece(rows, partial(_row_number, first))
 
 

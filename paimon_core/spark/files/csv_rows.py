@@ -1,7 +1,8 @@
 """CSV rows: reads CSV files with the parser of Arrow.
 
 With ``multiline``, quoted values may contain line ends, and one task reads the whole file. Arrow accepts a quote that
-is still open at the end of its input. Therefore an end row is added: a parser that does not report it is in a quote.
+is still open at the end of its input. So an end row, which is invalid, is added to the input: if the parser does not
+report this row as invalid, it was read as a part of an open quote.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _OPEN_QUOTE = "a quote is not closed"
 
 
 def read_csv(text: TextSplit, select: Select, fields: Sequence[DataField]) -> Iterator[Piece]:
-    """Yield the rows of a split of a CSV file; without a header, its columns are ``fields``."""
+    """Yield the rows of a split of a CSV file; a file without a header has the columns ``fields``."""
     form = text.file_format
     names = _header(text) if form.header else [field.name for field in fields]
     chosen = set(select(names))
@@ -84,7 +85,10 @@ def _whole_file(text: TextSplit, names: Sequence[str], conversion: pc_csv.Conver
 
 
 class _EndRow:
-    """A row with one column too many after the last row; the parser calls it for this row unless a quote is open."""
+    """A row with one column too many after the last row, and the handler that the parser calls for invalid rows.
+
+    The parser calls it for this row (``is_found``) unless a quote is open.
+    """
 
     def __init__(self, form: FileFormat, columns: int) -> None:
         special = dict.fromkeys(map(ord, form.delimiter + form.quote + form.escape))
@@ -115,7 +119,7 @@ class _Extended(io.RawIOBase):
 
 
 def _explained(error: Exception, names: Sequence[str], end: _EndRow) -> str:
-    """Return the message of Arrow with the name of the column, without the end row."""
+    """Return the message of Arrow with the name of the column in place of its number, and without the end row."""
     message = str(error).partition(end.text[:10])[0].rstrip()
     return with_zone_advice(_COLUMN.sub(lambda found: f"column {names[int(found[1])]!r}", message))
 

@@ -23,7 +23,7 @@ UNREADABLE = (".snappy", ".zip", ".xz", ".7z", ".lzo", ".z", ".tar", ".tgz", ".r
 
 @dataclass(frozen=True)
 class FileFormat:
-    """The kind of the files and its options, with the names and defaults of declared loads."""
+    """The kind of the files and its options; names and defaults are those of a load in declarations."""
 
     kind: str
     delimiter: str = ","
@@ -36,7 +36,11 @@ class FileFormat:
 
     @staticmethod
     def of(kind: str, options: Mapping[str, Any] | None) -> FileFormat:
-        """Return the format; raises InvalidRequest for an unknown kind, InvalidOption for options that do not fit."""
+        """Return the format of ``kind`` with ``options``.
+
+        Raises InvalidRequest for an unknown kind, InvalidOption for an option that the kind does not have and for a
+        wrong value.
+        """
         if kind not in KINDS:
             raise InvalidRequest(f"file format {kind!r:.60} is not one of {', '.join(KINDS)}")
         if options is not None and not isinstance(options, Mapping):

@@ -1,5 +1,4 @@
-"""JSON members: finds the members of the objects in a file, because Arrow returns null both for a missing member and
-for a null value.
+"""JSON members: finds the members of objects, because Arrow returns null both for a missing member and for a null.
 
 Only the lines that contain a name are parsed again, and only when a column has nulls.
 """
@@ -15,14 +14,15 @@ from paimon_core.errors import InvalidRequest
 
 
 def has_member(block: bytes, name: str) -> bool:
-    """Whether at least one of the objects, which must be valid JSON, has the member; the value of the member may be
-    null.
+    """Whether at least one object of ``block`` has the member ``name``, even with the value null.
+
+    The objects must be valid JSON.
     """
     return any(name in found for found in _objects(block, name, 0))
 
 
 def check_case(block: bytes, names: Sequence[str]) -> None:
-    """Raise InvalidRequest for an object that has a member only in other upper and lower case."""
+    """Raise InvalidRequest for an object that has one of ``names`` only in another case of letters (ID for id)."""
     lower = block.lower() if names else b""
     for name in names:
         key = _key(name)

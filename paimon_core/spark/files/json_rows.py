@@ -22,10 +22,10 @@ _NO_OBJECT = re.compile(rb"^(?!\r?\n|\r?\Z)[ \t\r]*+(?!\{)([^\n]{0,20})", re.MUL
 
 
 def read_json(text: TextSplit, fields: Sequence[DataField], *, ignores: bool) -> Iterator[Piece]:
-    """Yield the rows of a split of a JSON file; ``ignores``: whether members without a field are left out.
+    """Yield the rows of a split of a JSON file; ``ignores``: whether members that are not in ``fields`` are left out.
 
-    A member that an object lacks is null. Raises SchemaMismatch when no object of the file has it; the first split of a
-    file finds this out.
+    A column is null in the row of an object that lacks its member. Raises SchemaMismatch when no object of the file has
+    the member of a column; only the read of the first split of a file checks this.
     """
     types = parsed_types(fields, text.file_format)
     options = pa_json.ParseOptions(

@@ -23,7 +23,7 @@ _ROW = re.compile(rb"[^\r\n][^\n]*\n?")
 
 
 def line_blocks(stream: pa.NativeFile, split: FileSplit, *, is_divided: bool) -> Iterator[bytes]:
-    """Yield the lines of a split in blocks of whole lines; a split that is not divided is the whole stream."""
+    """Yield the lines of a split in blocks of whole lines; without ``is_divided``, all lines of the stream."""
     at = max(split.start - 1, 0) if is_divided else 0
     end = split.end if is_divided and split.end < split.file.size else None
     is_inside = at > 0 or split.start == 1
@@ -63,9 +63,10 @@ def row_count(block: bytes) -> int:
 
 
 def refused_line(block: bytes, parse: Callable[[bytes], object]) -> tuple[int, str]:
-    """Return the number of the first line, from 0, that ``parse`` refuses, and the message; empty lines are counted.
+    """Return the number of the first line that ``parse`` refuses, and the message of ``parse``.
 
-    ``parse`` must refuse the block with InvalidRequest or ArrowInvalid. The lines are divided in halves.
+    The number is from 0, and empty lines are counted. ``parse`` must refuse the block with InvalidRequest or
+    ArrowInvalid. To find the line, the block is halved again and again.
     """
     starts = [found.start() for found in _ROW.finditer(block)]
     low, high, message = 0, len(starts), ""

@@ -28,7 +28,7 @@ class FileRules:
 
     file_format: FileFormat
     fields: Sequence[DataField]
-    """The columns that are read."""
+    """The columns of the table that are read from the files."""
     all_fields: Sequence[DataField]
     """The columns of the table."""
     is_exact: bool
@@ -56,7 +56,9 @@ def read_split(split: FileSplit, rules: FileRules) -> Iterator[pa.Table]:
 
 
 def _located(error: SchemaMismatch, path: str, piece: Piece) -> SchemaMismatch:
-    """Return the error with the file, and with the place in the file instead of the row of the piece."""
+    """Return the error with the name of the file, and with the row's place in the file instead of its number in
+    ``piece``.
+    """
     head, found, value = error.message.partition("; the first such row is ")
     place = f", {piece.place(error.facts['row'])}" if found else ""
     shown = f"; the value is {value.partition(': ')[2]}" if found else ""

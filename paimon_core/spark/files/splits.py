@@ -1,8 +1,8 @@
 """Splits: lists the files of paths, and cuts their bytes into equal parts, one part for each task.
 
 The parts keep the order of the paths, of the file names below a path, and of the rows of a file. As in Spark and Hive,
-files and directories below a path whose name begins with ``.`` or ``_``, and files ending with ``.tmp`` or ``.crc``,
-are left out.
+these are left out below a path: files and directories whose name begins with ``.`` or ``_`` (but not a directory such
+as ``_day=1``), and files whose name ends with ``.tmp`` or ``.crc``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TASK_BYTES = 128 << 20
 _LEAST_BYTES = 16 << 20
 """With fewer bytes for each core, a job has fewer tasks than cores: each task adds a sorted run to the buckets."""
 _DIVIDED_BYTES = 8 << 20
-"""Smaller files are read by one task."""
+"""A file with fewer bytes is not divided: one task reads it."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,9 @@ class FileSplit:
     end: int
 
     def holds(self, number: int, count: int) -> bool:
-        """Whether the item with this ``number`` of the ``count`` items of the file, such as row groups, belongs to this
-        split.
+        """Whether an item of the file, such as a row group, belongs to this split.
+
+        The file has ``count`` such items, and ``number`` (from 0) is the number of the item.
         """
         middle = self.file.size * (2 * number + 1) // (2 * count)
         return self.start <= middle < self.end

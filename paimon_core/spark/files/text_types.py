@@ -1,8 +1,8 @@
 """Text types: the Arrow types with which columns are parsed from text, and the conversion of the parsed texts.
 
 Arrow's parsers convert numbers, booleans, texts, decimals, and timestamps in ISO 8601 or in the format of the option
-``timestamp_format``. Arrow's JSON parser has no dates and times, and shifts timestamps with a zone: they are parsed as
-texts and converted here.
+``timestamp_format``. Arrow's JSON parser has no dates and times, and shifts timestamps with a zone: so dates, times and
+timestamps of JSON are parsed as texts, and ``converted`` converts these texts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from paimon_core.types import BINARY_ROOTS, STRUCT_ROOTS, TIMESTAMP_ROOTS, DataT
 
 _OTHER = BINARY_ROOTS | {TypeRoot.VARIANT, TypeRoot.MAP, TypeRoot.MULTISET}
 _ZONE_EXPECTED, _NO_ZONE_EXPECTED = "expected a zone offset", "expected no zone offset"
-"""The text of Arrow's message about a timestamp that does not fit its column."""
+"""The texts in Arrow's messages about a timestamp that does not fit its column."""
 
 
 def parsed_types(fields: Sequence[DataField], file_format: FileFormat) -> dict[str, pa.DataType]:
@@ -87,7 +87,10 @@ def converted(rows: pa.Table, fields: Sequence[DataField], file_format: FileForm
 
 
 def _formatted(column: pa.ChunkedArray, target: pa.TimestampType, text_format: str) -> pa.ChunkedArray:
-    """Return the timestamps of texts; with %z they have a zone, as the column must."""
+    """Return the timestamps of texts in the format ``text_format``.
+
+    Raises ArrowInvalid when the format has a zone (%z) and the column has none, or the reverse.
+    """
     parsed = pc.strptime(column, text_format, target.unit)
     is_typed = (parsed.type.tz is None) is (target.tz is None)
     if not is_typed and parsed.null_count < len(parsed):

@@ -1,9 +1,10 @@
 """Write files: Python tasks read files with Arrow and write their rows to a table; no row passes through the JVM.
 
-Task n reads part n of all files and writes in lane n: of rows with the same key, the row of the later file, or the
-later row of a file, is the newest. A retried task writes files with new names, and only the messages that Spark returns
-are committed, so each row is committed exactly once. The driver holds the list of files and the commit messages. A task
-uses about ``write-buffer-size`` and some blocks of the files, even if the files are large.
+Task n reads part n of all files, and writes with sequence numbers that are higher than those of task n - 1 (lane n).
+So of rows with the same key, the row of the later file, or the later row of a file, is the newest. A retried task
+writes files with new names, and only the messages that Spark returns are committed, so each row is committed exactly
+once. The driver holds the list of files and the commit messages. The memory of a task is about ``write-buffer-size``
+and some blocks of the files, even if the files are large.
 """
 
 from __future__ import annotations
@@ -64,16 +65,17 @@ def write_files_spark(
     "json" (one object on each line), with ``options`` for CSV (delimiter, header, quote, escape, null_value, multiline,
     timestamp_format) and JSON (timestamp_format). Columns are matched by name, and every file must have exactly the
     columns of the table; with ``columns`` only these columns are read, and the other columns are null or have their
-    default. A JSON file has a column when one of its objects has the member; it is null in the other objects. ``where``
-    selects rows by columns of the table. ``overwrite``, ``user``, ``identifier`` and the steps after the commit are as
-    for ``write_spark``. ``tasks``: the number of tasks (default: from the bytes of the files).
+    default. A JSON file has a column when one of its objects has the member; the column is null for objects without the
+    member. ``where`` selects rows by columns of the table. ``overwrite``, ``user``, ``identifier`` and the steps after
+    the commit are as for ``write_spark``. ``tasks``: the number of tasks (default: from the bytes of the files).
 
-    The files are listed once, when the job starts, and must not change until it ends. Commits of other writers in
-    between do not matter, except for the conflicts of ``Table.write``. Raises NotFound for a path that does not exist;
-    InvalidRequest for a path without files, a file that cannot be read, and options that do not fit; SchemaMismatch,
-    which names the file and the row, for a row that does not fit the table; StorageError, CommitConflict. When an error
-    is raised before the commit, nothing is committed, and the files of finished tasks are deleted, unless Spark itself
-    failed: then they remain as orphans.
+    The files are listed once, when the job starts, and must not change until the job ends. Other writers may commit to
+    the table meanwhile; conflicts are those of ``Table.write``. Raises NotFound for a path that does not exist;
+    InvalidRequest for a path without files, a file that cannot be read, and wrong options; SchemaMismatch, which names
+    the file and the row, for a row that does not fit the table; StorageError when a store fails, a file was changed or
+    a task was lost; CommitConflict for a conflict with another commit. When an error is raised before the commit,
+    nothing is committed, and the files of finished tasks are deleted. Only when Spark itself failed, these files remain
+    as orphans.
     """
     spec = overwritten(table, overwrite)
     request = CommitRequest.of(table.context, user, identifier, properties)
@@ -108,10 +110,10 @@ class _Job:
     parts: Sequence[Sequence[FileSplit]]
     overwrites: bool
     staging: str | None
-    """The name of the writer in the names of staged files; None where tasks write to buckets."""
+    """The name of the writer in the names of staged files; None when the tasks write the rows to buckets directly."""
 
     def __call__(self, payload: bytes) -> bytes:
-        """Write one part; return the files, or the error of a file, which Spark must not repeat."""
+        """Write one part; return its files, or the error of a refused file (Spark would repeat a task that raises)."""
         lane = int.from_bytes(payload, "big")
         try:
             return _WRITTEN + self._written(lane).to_bytes()

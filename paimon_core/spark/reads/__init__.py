@@ -7,5 +7,5 @@ Core types and functions:
 - ``NativeRule``: decides which files Spark's own Parquet reader reads
 - ``read_in_tasks``: reads splits in Python tasks, as a DataFrame of known size
 - ``to_column``: translates a filter to a column of Spark
-- ``SystemReader``: reads a system table in one task
+- ``SystemReader``: reads a system table: metadata on the driver, rows of the table in tasks
 """

@@ -38,10 +38,12 @@ def changes_spark(
 ) -> DataFrame:
     """Return the rows that the snapshots from ``after`` (exclusive) to ``until`` (inclusive) changed.
 
-    ``_snapshot_id`` and ``rowkind`` are the first columns; the rows have no order. ``after``, ``until`` and ``where``:
-    see ``Table.changes``. ``on_overwrite``: see ``Table.stream``. This call selects the files, and Spark tasks read
-    them later: rows committed after the call are not returned, and the query fails if a snapshot expires before its
-    rows are read. Raises SnapshotNotFound, InvalidRequest and SchemaMismatch.
+    ``_snapshot_id`` and ``rowkind`` are the first columns; the rows have no order. ``after`` and ``until`` are snapshot
+    ids; by default, the range starts with the first snapshot and ends with the pinned or latest one. ``where`` tests
+    each changed row separately. ``on_overwrite``: see ``Table.stream``. This call selects the files, and Spark tasks
+    read the files later: rows committed after the call are not returned, and the query fails if a snapshot expires
+    before its rows are read. Raises SnapshotNotFound for a snapshot that has expired or never existed, InvalidRequest
+    for a wrong range, SchemaMismatch for wrong columns or filters.
     """
     context, pinned = table.context, table.pinned
     scan = new_scan(context, pinned, columns, where, None)

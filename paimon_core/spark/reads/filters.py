@@ -41,7 +41,7 @@ def to_column(predicate: Predicate, schema: StructType) -> Column:
 
 
 def compares_types_natively(predicate: Predicate, schema: StructType) -> bool:
-    """Whether Spark compares columns with columns as this library does: true if the types of all pairs are equal."""
+    """Whether Spark compares two columns as this library does: true if the types of each compared pair are equal."""
     match predicate:
         case And(parts) | Or(parts):
             return all(compares_types_natively(p, schema) for p in parts)
@@ -64,7 +64,8 @@ def _reference(name: str, path: tuple[Step, ...], schema: StructType) -> tuple[C
 
 def _comparison(test: Comparison, schema: StructType) -> Column:
     column, kind = _reference(test.column, test.path, schema)
-    # Only for FLOAT: a literal between two storable values (1.005 for a DECIMAL(5, 2)) must not be rounded.
+    # Only literals for FLOAT are cast: a literal between two storable values (1.005 for a DECIMAL(5, 2)) must not be
+    # rounded.
     values = [F.lit(v).cast(kind) if isinstance(kind, FloatType) else literal(v) for v in test.values]
     match test.op:
         case Op.IN | Op.NOT_IN:

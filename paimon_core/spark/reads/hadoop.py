@@ -56,9 +56,10 @@ class Place:
 
 
 def place_of(spark: SparkSession, storage: Storage) -> Place | None:
-    """Return how Spark opens the files of ``storage``; None: only Python tasks can read them.
+    """Return how Spark opens the files of ``storage``; None if only Python tasks can read the files.
 
-    Logs once which connector a session lacks. Temporary credentials of a REST server are renewed only by Python tasks.
+    None for a storage with temporary credentials of a REST server too, because only Python tasks renew the credentials.
+    If the session lacks a connector, this is logged once.
     """
     if storage.is_local:
         return Place()

@@ -1,8 +1,9 @@
 """Native reads: the raw Parquet files of a scan, read by Spark's own Parquet reader.
 
-Files are grouped by the names that the needed columns have in them. A changed option or comment changes no group;
-files without an added column, or from before a column was renamed, are a group of their own, whose columns are renamed
-and filled with nulls. Files in which a needed column has another type are left to Python tasks.
+Files are grouped by the names that the needed columns have in the files. So files of schemas that differ only in
+options or comments are in one group. Files without an added column, or from before a column was renamed, are a group
+of their own: its columns are renamed, and the missing columns are null. Files in which a needed column has another type
+are left to Python tasks.
 """
 
 from __future__ import annotations
@@ -60,9 +61,10 @@ class NativeRule:
 
     @staticmethod
     def of(context: TableContext, names: Sequence[str], where: Predicate | None) -> NativeRule:
-        """Return the rule for a read of the columns ``names``, which may also be members, row ids or metadata columns.
+        """Return the rule for a read of the columns ``names``.
 
-        When damaged files are left out, Python tasks must read the splits, because only Python tasks report the files.
+        Python tasks must read all splits if ``names`` contains a member of a column, a row id or a metadata column; and
+        if damaged files are left out, because only Python tasks report damaged files.
         """
         if not context.schema.by_name.keys() >= set(names) or not set(names).isdisjoint(TRACKING_NAMES):
             return NativeRule(context, (), False)
@@ -128,7 +130,7 @@ def _is_unsupported(kind: DataType) -> bool:
 def divided(rule: NativeRule, splits: Sequence[Split]) -> tuple[dict[Names, list[Placed]], list[Split]]:
     """Return the files that Spark's Parquet reader reads, by the names of their columns, and splits of all other files.
 
-    A raw split is divided, because its files are read one by one.
+    A raw split may have files in both results, because its files are read one by one.
     """
     named = [[rule.names(split, file) for file in split.files] for split in splits]
     sizes: Counter[Names] = Counter()
@@ -165,7 +167,8 @@ def native_frame(
 ) -> DataFrame:
     """Return the rows of ``columns`` that satisfy ``where`` in ``files``, whose columns have ``names``.
 
-    Raises StorageError for a symbolic link. Spark lists the files now and reads them when the query runs.
+    Spark looks up the files during this call, and reads them when the query runs. Raises StorageError for a symbolic
+    link.
     """
     context = rule.context
     paths = [context.file_path(s.partition, s.bucket, f) for s, f in files]
@@ -212,7 +215,7 @@ def _has_floats(kind: SparkType) -> bool:
 
 @contextlib.contextmanager
 def _listed_by_the_driver(spark: SparkSession, place: Place) -> Iterator[None]:
-    """Make Spark look up local files in the driver, for this call: by default it starts a task for each of 33 files.
+    """Make Spark look up local files in the driver during the block: by default, 33 or more files take a task each.
 
     A look-up takes 0.3 ms on a local disk, a task 8 ms. On object stores a look-up takes longer than a task.
     """

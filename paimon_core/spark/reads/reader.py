@@ -137,10 +137,10 @@ class _Read:
 
 
 def _width(schema: pa.Schema) -> int:
-    """Return the bytes that a row takes by Spark's rule: 8, and the size of each column, which is 20 for a text."""
+    """Return the bytes of a row by Spark's rule: 8, plus the size of each column (20 for a text or a nested type)."""
     kinds = [field.type for field in schema]
     return 8 + sum(kind.bit_width // 8 if pa.types.is_primitive(kind) else 20 for kind in kinds)
 
 
 _UNKNOWN_BYTES = 1 << 30
-"""The size that Spark expects when the size is not known: too many bytes to broadcast them."""
+"""The size that is stated to Spark when the size is not known: too many bytes for a broadcast."""

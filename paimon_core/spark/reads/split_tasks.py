@@ -1,9 +1,10 @@
 """Split tasks: a DataFrame whose rows are read by Python tasks, with an estimated size for Spark's optimizer.
 
-For the rows that Python tasks return, Spark takes the estimated bytes of the input of the tasks. A DataFrame made from
-a Python list has no known size: Spark takes 2^63-1 bytes and never broadcasts it. So the input is a range of numbers
-with a wide column of nulls, as many as the estimated bytes need. A filter keeps one number for each task, from which
-the task finds its payloads. The other numbers cost about 5 ns for each KB of estimated bytes. There is no shuffle.
+Spark assumes that Python tasks return as many bytes as it estimates for their input. A DataFrame made from a Python
+list has no known size: Spark assumes 2^63-1 bytes and never broadcasts it. So the input is a range of numbers with a
+wide column of nulls, and the range is so long that its estimated bytes are the wanted bytes. A filter keeps one number
+for each task, from which the task finds its payloads. The other numbers cost about 5 ns for each KB of estimated bytes.
+There is no shuffle.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def read_in_tasks(
 
 
 def _within_bytes(groups: Sequence[list[int]], payloads: Sequence[bytes]) -> Iterator[list[list[int]]]:
-    """Yield the groups in lists whose payloads together are within the limit, or that are one larger group."""
+    """Yield lists of groups with at most ``_PAYLOAD_BYTES`` of payloads; a larger group is a list of its own."""
     held: list[list[int]] = []
     taken = 0
     for group in groups:

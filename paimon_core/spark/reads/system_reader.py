@@ -21,7 +21,7 @@ from paimon_core.table.system.system_table import MetadataRows, SystemTable
 
 @dataclass
 class Part(InputPartition):
-    """One part of the rows, as an input partition; the data is None for a table without rows."""
+    """One part of the rows, as an input partition; ``data`` is None for a system table without rows."""
 
     data: bytes | None = None
 

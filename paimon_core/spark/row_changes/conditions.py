@@ -2,7 +2,8 @@
 
 A predicate of this library is evaluated by the library; the library also uses it to leave out files. A Column of Spark
 is evaluated by Spark for each row that is read. A text is Spark SQL. Those of its conjuncts that mean the same in both
-dialects become a predicate: comparisons of whole numbers with integers, and of texts with texts.
+dialects become a predicate: comparisons of integer columns with integers, comparisons of text columns with texts, and
+tests for null.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _SAME_OPS = {*ORDERS, *NULLS, Op.IN, Op.NOT_IN}
 
 @dataclass(frozen=True)
 class Condition:
-    """A row satisfies the condition if both parts are true."""
+    """A row satisfies the condition if both parts are true; a part that is None is true for all rows."""
 
     predicate: Predicate | None = None
     column: Column | None = None

@@ -111,8 +111,10 @@ def update_spark(
 
 
 def deleted_columns(context: TableContext) -> list[str]:
-    """Return the columns that a row of kind -D must have: the key, and the columns that the merge engine or a changelog
-    reads.
+    """Return the columns that a row of kind -D must have.
+
+    These are the key, the columns that the merge engine or a changelog reads, and the columns that are NOT NULL. An
+    append table needs none.
     """
     schema, options = context.schema, context.options
     if not context.is_keyed:
@@ -127,7 +129,7 @@ def deleted_columns(context: TableContext) -> list[str]:
 def settled(spark: SparkSession, table: Table, committed: Committed | None) -> Snapshot | None:
     """Do the steps after a commit and return its snapshot; None when nothing was committed.
 
-    Unless the table is write-only, Spark tasks compact.
+    Unless the table is write-only, one of the steps is a compaction in Spark tasks.
     """
     if committed is None:
         return None

@@ -49,9 +49,9 @@ def refuse_functions(values: Mapping[str, Any] | None, what: str) -> None:
 def value_column(value: Any, field: DataField, rows: DataFrame, source: str = SOURCE) -> Column:
     """Return a value as a column of the type of ``field``, for ``rows``; ``source``: the struct with the source row.
 
-    An expression of another type is converted as Spark's INSERT does (ANSI): numbers to numbers with an error for an
-    overflow, any plain value to a text. Raises SchemaMismatch for other types, AnalysisException for an expression that
-    does not fit ``rows``.
+    An expression of another type is converted as Spark's INSERT does (ANSI): a number to another type of number, with
+    an error for an overflow, and any value that is not nested to a text. Raises SchemaMismatch for any other pair of
+    types, AnalysisException for an expression that does not fit ``rows``.
     """
     target = _spark_type(field)
     if isinstance(value, LibraryColumn):
@@ -88,7 +88,11 @@ def _check_assignable(found: DataType, target: DataType, field: DataField, rows:
 
 
 def _literal(value: Any, field: DataField, target: DataType) -> Column:
-    """Return a literal as a column; raises SchemaMismatch for a value that does not fit the column of the table."""
+    """Return a literal as a column.
+
+    Raises SchemaMismatch for a value that does not fit the column of the table, InvalidRequest for a column of type
+    TIME and for a nested value.
+    """
     if value is None:
         return F.lit(None).cast(target)
     root = field.type.root

@@ -47,7 +47,7 @@ class KeyFilter:
 def filter_of_keys(keys: DataFrame, fields: Sequence[DataField], count: int) -> KeyFilter | None:
     """Run a job that returns the filter of ``count`` keys; None for more than ``MOST_KEYS``.
 
-    ``keys`` has the columns ``fields`` with Spark's types of them.
+    ``keys`` has the columns ``fields``, with the types that these columns have in Spark.
     """
     if count > MOST_KEYS:
         return None

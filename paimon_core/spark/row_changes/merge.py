@@ -51,10 +51,10 @@ def merge_spark(
     ``x`` or ``target.x``, columns of the source ``source.x``. ``source_where`` and the values of ``Insert`` can use
     only the source; in ``source_where``, ``x`` is a column of the source.
 
-    The driver holds commit messages, and the keys of the source if there are at most 10,000. For a filter of
-    at most 4,000,000 keys it needs 8 bytes a key. The source is cached by
-    Spark during the call. All jobs read one snapshot. When a concurrent commit changes partitions that may contain keys
-    of the source (with ``when_not_matched_by_source``: any partition), the merge is computed again, up to
+    The driver holds commit messages, and the keys of the source if there are at most 10,000. If there are at most
+    4,000,000 keys, the driver also makes a filter of the keys, for which it needs 8 bytes a key. The source is cached
+    by Spark during the call. All jobs read one snapshot. When a concurrent commit changes partitions that may contain
+    keys of the source (with ``when_not_matched_by_source``: any partition), the merge is computed again, up to
     ``commit.max-retries`` times; then CommitConflict is raised. After an error nothing is changed. With ``user`` and
     ``identifier`` a repeated call commits exactly once.
     """

@@ -44,8 +44,8 @@ def merge_changes(
 ) -> DataFrame:
     """Return the changes of a merge, in the form that ``row_messages`` takes.
 
-    ``source``: the rows of the source with the types of the table and the flags of the clauses; ``keys``: its keys.
-    Raises AnalysisException for an expression that does not fit the columns.
+    ``source``: the rows of the source with the types of the table and the flags of the clauses; ``keys``: the
+    statistics of its keys. Raises AnalysisException for an expression that does not fit the columns.
     """
     matched, by_source, inserts = _groups(clauses)
     _check_inserts(source, clauses, inserts)
@@ -135,9 +135,10 @@ def _check_inserts(source: DataFrame, clauses: SparkClauses, inserts: Sequence[S
 
 
 def _once(rows: DataFrame, context: TableContext, clauses: SparkClauses, here: Column) -> DataFrame:
-    """Return one row for each row of the target; raises InvalidRequest in a task when several clauses would change it.
+    """Return one change for each row of the target that changes, and the inserted rows.
 
-    Several source rows may delete the same row. In a table with a primary key, only one source row may insert a key.
+    Raises InvalidRequest in a task when several source rows would change the same row of the target, unless all of
+    them delete the row; and, in a table with a primary key, when several source rows would insert the same key.
     """
     deletes = [clause.number for clause in clauses.clauses if clause.kind is Delete]
     place = [column(name) for name in context.schema.primary_keys] if context.is_keyed else [F.col(FILE), F.col(POS)]

@@ -114,7 +114,7 @@ class SparkClauses:
 
 
 def _listed(group: Any) -> Any:
-    """Return one clause or several as a list; any other value unchanged, for the check of the library."""
+    """Return one clause or several as a list, and any other value unchanged, so that the library's check refuses it."""
     if group is None or isinstance(group, Given):
         return [] if group is None else [group]
     return list(group) if isinstance(group, list | tuple) else group
@@ -136,7 +136,7 @@ def _predicate(where: Any) -> Any:
 
 
 def _in_columns(clauses: Sequence[Any], fields: Sequence[DataField]) -> frozenset[str]:
-    """Return all columns of the source when a clause has an expression of Spark, whose columns are not known here."""
+    """Return all columns of the source if a clause has an expression of Spark: only Spark knows which it uses."""
     spark = any(
         isinstance(value, Column | str) for c in clauses for value in (getattr(c, "where", None), c.source_where)
     ) or any(isinstance(v, Column) for c in clauses for v in (values_of(c) or {}).values())

@@ -45,7 +45,7 @@ class KeyStatistics:
     may_match: Predicate
     """True for all table rows whose key is in the source, and maybe for other rows; it selects files."""
     key_filter: KeyFilter | None
-    """True for all table rows whose key is in the source, and for few other rows; None: the source has many keys."""
+    """True for all table rows whose key is in the source, and for few other rows; None for more than MOST_KEYS keys."""
 
 
 def fields_of(df: DataFrame, context: TableContext) -> tuple[DataField, ...]:

@@ -1,13 +1,14 @@
 """Row messages: turn a DataFrame of changes into commit messages, in Spark tasks.
 
 A change has a kind: "+I" (a new row), "+U" (a new version of a row) or "-D". With a primary key the changes are written
-as rows by key. In an append table the new rows are written by the tasks that compute them; the positions of the old
-rows go to one task for each unit of files, which marks them in deletion vectors or rewrites the files. Memory of such a
-task: 8 bytes for each changed row of its units, and one batch of rows.
+as rows by key. In an append table the new rows are written by the tasks that compute them. The positions of the old
+rows go to tasks of a second stage. A unit is a group of files that are changed together, such as the files of a bucket:
+one task marks all old rows of a unit in deletion vectors, or rewrites its files. Memory of such a task: 8 bytes for
+each changed row of its units, and one batch of rows.
 
-Spark may run a task again, even after its output was used in part. Each message of a new file goes to exactly one task
-of the second stage together with all other messages of its task, so that the messages of exactly one run are returned.
-Files of other runs are orphans.
+Spark may run a task of the first stage again, even after its output was used in part. All messages about the new files
+of a task go to the same task of the second stage, so that the messages of exactly one run are returned. Files of other
+runs are orphans.
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ def _output(rows: Sequence[tuple[int, int, int, bytes]]) -> pa.RecordBatch:
 
 @dataclass(frozen=True)
 class _Remover:
-    """Removes the old rows of the units of one task; passes the messages of new files on."""
+    """Removes the old rows of the units of one task; returns the messages of new files unchanged."""
 
     reference: TableReference
     plan: ScanPlan

@@ -1,7 +1,7 @@
 """Split tasks: run a change of rows for parts of its plan in Spark tasks, with the functions of ``table.rows``.
 
-A part contains whole (partition, bucket) pairs where the files of a bucket share an index of deletion vectors, all
-splits of a table with cross-partition upsert, and otherwise one split. The tasks return commit messages only.
+A part is one split, with two exceptions: all splits, for a table with cross-partition upsert, and all splits of one
+(partition, bucket), for an append table with buckets or deletion vectors. The tasks return commit messages only.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def in_tasks(spark: SparkSession) -> Run:
 def _of_one_assigner(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
     """Return the messages with one name of an assigner, for a table with dynamic buckets.
 
-    Changed rows keep their keys, so that the tasks have assigned none, and do not contradict each other. A message with
-    new keys keeps its own name: the commit refuses it together with other messages.
+    Changed rows keep their keys, so the tasks have assigned no keys to buckets, and cannot contradict each other. A
+    message with new keys keeps its own name, so that the commit refuses this message together with others.
     """
     names = [m.assignment.assigner for m in messages if m.assignment is not None]
     return [
@@ -67,11 +67,11 @@ def parts_of(context: TableContext, plan: ScanPlan) -> list[tuple[Split, ...]]:
 
 
 def payload_of(splits: Sequence[Split]) -> bytes:
-    """Return splits as bytes."""
+    """Return the splits as bytes, for the payload of a task."""
     return pack(_VERSION, {"splits": [split.to_bytes().decode() for split in splits]})
 
 
 def splits_of(payload: bytes) -> tuple[Split, ...]:
-    """Return the splits of ``payload_of``."""
+    """Return the splits from which ``payload_of`` made the payload."""
     with unpacked(payload, "splits", _VERSION) as value:
         return tuple(Split.from_bytes(text.encode()) for text in value["splits"])

@@ -43,8 +43,9 @@ def target_rows(
 ) -> DataFrame:
     """Return the rows that satisfy ``where``: ``columns``, a boolean column for each of ``flags``, and the place.
 
-    An append table adds the columns FILE and POS; with a primary key, ``columns`` contains the key. A flag is false
-    where its predicate is null. With ``keys``, which tests some of ``columns``, rows that it excludes are left out.
+    For an append table, the place is the columns FILE and POS; with a primary key, it is the key, which ``columns``
+    contains. A flag is false where its predicate is null. ``keys`` tests some of ``columns``: rows whose key is not in
+    this filter are left out.
     """
     tracked = context.tracked()
     fields = tracked.schema.select(columns)

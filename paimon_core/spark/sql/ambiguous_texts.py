@@ -1,8 +1,8 @@
 """Ambiguous texts: literals whose value in Spark depends on settings of the session, which the parser does not know.
 
-Backslashes depend on ``escapedStringLiterals``, two quotes in a row on the version of Spark. With
-``doubleQuotedIdentifiers``, a text in double quotes is a name. A comment goes on in the next line when
-its line ends with a backslash.
+Backslashes depend on the setting ``escapedStringLiterals``, two quotes in a row on the version of Spark. With the
+setting ``doubleQuotedIdentifiers``, a text in double quotes is a name. A comment whose line ends with a backslash goes
+on in the next line.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from paimon_core.spark.sql.grammar.cursor import SqlToken
 
 
 def ambiguous_texts(written: str, tokens: Sequence[SqlToken]) -> frozenset[str] | None:
-    """Return the values of the ambiguous literals of a query; None when a comment after WHERE makes all doubtful."""
+    """Return the values of the ambiguous literals of a query; None when a comment after WHERE makes all ambiguous."""
     start = next((token.start for token in tokens if token.word == "WHERE"), len(written))
     if any(is_rewritten(written[a.end : b.start]) for a, b in pairwise(tokens) if b.start > start):
         return None

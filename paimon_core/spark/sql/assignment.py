@@ -1,7 +1,8 @@
 """Assignment: which values can be assigned to a column, by Spark's rules (ANSI store assignment).
 
-Numbers of any type can be assigned to a column of numbers, any value to a column of texts, and nothing that depends on
-the contents of a text.
+A number of any type can be assigned to a column of numbers, a date or timestamp to a column of dates or timestamps, and
+any value that is not binary and not nested to a column of texts. A text can be assigned to a column of texts only,
+because its conversion to another type would depend on its contents.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def assignment_problem(spark: SparkSession, given: T.DataType, field: DataField)
 
 
 def _problem(given: T.DataType, wanted: T.DataType, ansi: bool) -> str:
-    """Return why a value cannot be assigned; empty if it can."""
+    """Return why a value of type ``given`` cannot be assigned to type ``wanted``; an empty text if it can."""
     if given == wanted or isinstance(given, T.NullType):
         return ""
     match given, wanted:

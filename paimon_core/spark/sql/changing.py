@@ -1,5 +1,6 @@
-"""Changing: runs UPDATE, DELETE and MERGE INTO: it resolves the columns, checks the types, and calls
-``row_changes``.
+"""Changing: runs UPDATE, DELETE and MERGE INTO.
+
+It finds the columns that the expressions name, checks the types, and calls ``row_changes``.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ def delete(spark: SparkSession, names: Names, statement: Delete, text: str) -> S
 def merge(spark: SparkSession, names: Names, statement: Merge, text: str) -> Snapshot | None:
     """Merge a table, view or query into a table, in one commit.
 
-    A source that reads the table reads it at the snapshot of the call. Then the merge is not repeated after a
-    conflict: CommitConflict is raised, and the statement must run again.
+    If the source also reads the target table, both are read at the snapshot that is the latest at the time of the call.
+    In this case the merge is not repeated after a conflict: CommitConflict is raised, and the statement must run again.
     """
     table = names.table(statement.table, text)
     rows = frame(spark, names, statement.source, relation=True)
@@ -134,10 +135,10 @@ def _pairs(scope: Scope, on: Query) -> dict[str, str]:
 
 
 def internal_names(columns: Sequence[str], pairs: Mapping[str, str]) -> dict[str, str]:
-    """Return the names of the source's columns in which the columns of ON are named as in the target.
+    """Return a new name for each column of the source: a column of ON gets the name of the target's column.
 
-    ``pairs``: the columns of the source by the columns of the target that ON compares. Another column that has the name
-    of a column of ON, in any case of letters, gets a name of its own.
+    ``pairs``: the columns of the source by the columns of the target that ON compares. A column that is not in ON but
+    has the name of a column of ON, in any case of letters, gets another name. All others keep their names.
     """
     renamed = {source: target for target, source in pairs.items()}
     taken = {name.casefold() for name in pairs}
@@ -162,7 +163,7 @@ def _clause(
         found = known.get(name.casefold())
         if found is None:
             fail(text, clause.at, f"the source has no column {name!r} for *: name the columns to set")
-        if clause.action == "update" and name in on and found == name:  # ON compares them, so that they are equal
+        if clause.action == "update" and name in on and found == name:  # ON compares the columns, so they are equal
             continue
         star[name] = Expression(
             f"{SOURCE}.{quoted(found)}", exp.column(found), Query(text, clause.at, clause.at), source=frozenset([found])

@@ -24,17 +24,15 @@ _NO_VALUES = (exp.Alias, exp.Command, exp.Query, exp.DDL, exp.DML)
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression: its text for Spark, and its tree with the same columns; ``query`` is the text that the user
-    wrote.
-    """
+    """An expression: its text for Spark, and its tree with the same columns; ``query``: the text of the user."""
 
     text: str
     tree: exp.Expr
     query: Query
     target: frozenset[str] = frozenset()
-    """The columns of the target that it reads."""
+    """The columns of the target that the expression reads."""
     source: frozenset[str] = frozenset()
-    """The columns of the source that it reads."""
+    """The columns of the source that the expression reads."""
 
     def conjuncts(self) -> list[exp.Expr]:
         """Return the conditions that must all be true."""

@@ -27,9 +27,9 @@ from paimon_core.table.table import Table
 def insert(spark: SparkSession, names: Names, statement: Insert) -> Snapshot | None:
     """Run the statement in one commit; return its snapshot, or None when there was nothing to write.
 
-    The query reads one snapshot of each table, including the table that the statement writes to. Concurrent commits
-    have the same effect as for ``write_spark``: rows that they add stay, and an overwrite replaces all rows that the
-    table has at the time of the commit.
+    The query reads one snapshot of each table, including the table that the statement writes to. As with
+    ``write_spark``, INSERT INTO keeps the rows that concurrent commits add, and INSERT OVERWRITE replaces all rows that
+    the table (or the partitions) has at the time of the commit.
     """
     text, name = statement.query.text, statement.table
     table = names.table(name, text)
@@ -93,8 +93,9 @@ def _overwrite(
 ) -> tuple[Table, str | Predicate | None]:
     """Return the table and the argument ``overwrite`` of ``write_spark``.
 
-    As in Spark, the mode static replaces all partitions that PARTITION (...) selects, without it the whole table; the
-    mode dynamic (``spark.sql.sources.partitionOverwriteMode``) replaces the partitions that have rows in the query.
+    As in Spark, ``spark.sql.sources.partitionOverwriteMode`` is the mode. The mode static replaces all partitions that
+    PARTITION (...) selects, or the whole table without PARTITION. The mode dynamic replaces the partitions for which
+    the query has rows, unless PARTITION gives a value for each partition column.
     """
     if not statement.overwrite:
         return table, None

@@ -27,7 +27,7 @@ _DESCRIBED = "col_name STRING, data_type STRING, comment STRING"
 
 
 def describe(spark: SparkSession, names: Names, statement: Describe, text: str) -> DataFrame:
-    """Return the columns of a table with their types in Paimon's terms, or the facts of a database."""
+    """Return the columns of a table with Paimon's names of types, or the name and number of tables of a database."""
     if statement.table is None:
         name = names.known_database(*statement.database, text)
         facts = [("Database Name", name), ("Tables", str(len(names.catalog.list_tables(name))))]
@@ -129,7 +129,10 @@ def _partitions(table: Table, statement: Show, text: str) -> Sequence[str]:
 
 
 def create_text(table: Table) -> str:
-    """Return a CREATE TABLE statement that makes a table with the same columns, keys, options and comment."""
+    """Return a CREATE TABLE statement that makes a table with the same columns, keys, options and comment.
+
+    Options that are secrets have the value ``***``.
+    """
     schema = table.schema
     columns = [
         f"{quoted(f.name)} {sql_type(f.type)}"
@@ -153,7 +156,7 @@ def create_text(table: Table) -> str:
 
 
 def sql_type(kind: DataType) -> str:
-    """Return the text of a type as CREATE TABLE reads it, where TIMESTAMP has a time zone and BINARY any length."""
+    """Return the text of a type for CREATE TABLE, in which TIMESTAMP means a time with zone, and BINARY any length."""
     members = kind.listed
     match kind.root:
         case TypeRoot.TIMESTAMP_LTZ:

@@ -47,7 +47,7 @@ _Definition = CreateLike | CreateDatabase | DropDatabase | DropTable | RenameTab
 def session(spark: SparkSession, catalog: Catalog, database: str = DEFAULT_DATABASE) -> SparkLake:
     """Return the tables of ``catalog`` for SQL in the session ``spark``.
 
-    ``database`` is the database of table names without one.
+    ``database`` is the database of table names that have no database.
 
     >>> lake = session(spark, catalog)  # doctest: +SKIP
     >>> lake.sql("SELECT * FROM shop.orders VERSION AS OF 3 WHERE price > 5").show()  # doctest: +SKIP
@@ -58,7 +58,7 @@ def session(spark: SparkSession, catalog: Catalog, database: str = DEFAULT_DATAB
 
 
 class SparkLake:
-    """SQL and DataFrames of one catalog in one Spark session; ``USE`` changes the database of names without one."""
+    """SQL and DataFrames of one catalog in one Spark session; ``USE`` changes ``database``."""
 
     def __init__(self, spark: SparkSession, catalog: Catalog, database: str) -> None:
         self.spark = spark
@@ -67,7 +67,7 @@ class SparkLake:
 
     @property
     def database(self) -> str:
-        """The database of names without database."""
+        """The database of the table names that have no database."""
         return self._names.database
 
     def __repr__(self) -> str:
@@ -79,8 +79,8 @@ class SparkLake:
         A query returns its rows: each table is read at the snapshot that was the latest at the time of the call, even
         when the rows are computed later. A change is done when the call returns, in one commit, and its result names
         the snapshot. The whole text is read before anything is done. Raises SqlError for text that is not understood or
-        not supported, with ``line`` and ``column`` in its facts, and the errors of the methods of ``Table`` and
-        ``Catalog``, with the position. A SqlError means that nothing was changed.
+        not supported, with ``line`` and ``column`` in its facts. Raises the errors of the methods of ``Table`` and
+        ``Catalog`` too, with the position in the text. A SqlError means that nothing was changed.
         """
         if not isinstance(text, str):
             raise InvalidRequest(f"sql takes the text of a statement, not {text!r:.60}")
@@ -165,9 +165,9 @@ class SparkLake:
     def views(self, database: str | None = None) -> list[str]:
         """Create a temporary view for each table of a database, and return the names of the views.
 
-        A view has the name of its table, and the rows of the snapshot of this moment until ``refresh``. Raises
-        DatabaseNotFound, InvalidRequest when another temporary view has the name of a table, and the errors of
-        ``Catalog.table``.
+        A view has the name of its table. Until ``refresh``, it has the rows of the snapshot that is the latest during
+        this call. Raises DatabaseNotFound; InvalidRequest when another temporary view has the name of a table, or when
+        two tables differ only by the case of letters; and the errors of ``Catalog.table``.
         """
         database = self.database if database is None else database
         names = self.catalog.list_tables(database)

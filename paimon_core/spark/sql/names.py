@@ -1,4 +1,4 @@
-"""Names: finds the databases and tables that a statement names; errors have the position and similar names."""
+"""Names: finds the databases and tables that a statement names; errors state the position and similar names."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Names:
 
     catalog: Catalog
     database: str
-    """The database of names without database."""
+    """The database of the table names that have no database."""
     opened: dict[str, TableView] = field(default_factory=dict)
     """The tables that the queries of this statement read, each at one snapshot."""
     views: dict[str, str] = field(default_factory=dict)
-    """The temporary views that show tables of the catalog: the names in lower case, with their tables.
+    """The temporary views of ``SparkLake.views``: the name of each view in lower case, with its ``database.table``.
 
-    Queries read the newest snapshot of the tables instead.
+    A query that names such a view reads the newest snapshot of the table, not the view.
     """
 
     def forget(self) -> None:
@@ -72,7 +72,7 @@ class Names:
         return next(same, None)
 
     def columns(self, name: TableName | None, text: str) -> list[str]:
-        """Return the columns of a table that the queries of this statement read; none for other names."""
+        """Return the columns of a table that the queries of this statement read; an empty list for any other name."""
         view = None if name is None else self.opened.get(self.full(name, text))
         return [] if view is None else view.schema.names
 
@@ -114,8 +114,9 @@ class Names:
 
 
 def pinned(table: TableView) -> TableView:
-    """Return a table at the snapshot that options ``scan.*`` select, or else at its latest snapshot with its newest
-    columns.
+    """Return a table at the snapshot that its options ``scan.*`` select.
+
+    Without such options, return the table at its latest snapshot, with its newest columns.
     """
     view = table.reading()
     if view.pinned is not None:

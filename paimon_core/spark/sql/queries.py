@@ -37,9 +37,9 @@ _PLACE = re.compile(r"line (\d+),? pos (\d+)")
 def frame(spark: SparkSession, names: Names, query: Query, *, explain: str = "", relation: bool = False) -> DataFrame:
     """Return the rows of a query, or with ``explain`` (such as ``EXPLAIN``) its plan.
 
-    ``relation``: the text is not a query but a text that may follow FROM. The snapshots are the latest snapshots at the
-    time of the call.
-    Raises SqlError with the position, NotFound for unknown tables, and the errors of reads.
+    ``relation``: the text is not a query but a text that may follow FROM. A table without a version is read at the
+    snapshot that is the latest at the time of the call. Raises SqlError with the position for a wrong query, NotFound
+    for unknown tables, and the errors of reads.
     """
     parsed = parse_query(query, relation=relation)
     edits: list[_Edit] = [_Edit(start, end, quoted(alias)) for start, end, alias in parsed.renames]
@@ -55,7 +55,7 @@ def frame(spark: SparkSession, names: Names, query: Query, *, explain: str = "",
 
 @dataclass(frozen=True)
 class _Edit:
-    """A part of the parsed text, and its replacement: the view of a DataFrame, or later a text."""
+    """A part of the parsed text, and its replacement: the name of a view of ``frame`` if it is set, then ``text``."""
 
     start: int
     end: int
@@ -194,10 +194,10 @@ def _bound(spark: SparkSession, value: Value) -> str:
 
 
 def _run(spark: SparkSession, query: Query, parsed: ParsedQuery, edits: Sequence[_Edit], explain: str) -> DataFrame:
-    """Let Spark plan the query with the edits; raises SqlError for an error that Spark finds, at the position that
-    Spark names.
+    """Let Spark plan the query with the edits; raises SqlError for an error of Spark, at the position that Spark names.
 
-    Spark Connect plans a query again whenever it runs, so there the DataFrames are arguments of the query.
+    Spark Connect plans a query again whenever the query runs, when temporary views would be gone: with Spark Connect,
+    the DataFrames are arguments of the query instead.
     """
     is_connect = spark_context(spark) is None
     names = [f"paimon_{uuid.uuid4().hex}" for _ in edits]
@@ -229,7 +229,7 @@ def _run(spark: SparkSession, query: Query, parsed: ParsedQuery, edits: Sequence
 
 
 def _escaped(text: str, is_connect: bool) -> str:
-    """Return a text in which a query with arguments has no fields in braces."""
+    """Return the text; with Spark Connect, braces are doubled, because a query with arguments has these in braces."""
     return text.replace("{", "{{").replace("}", "}}") if is_connect else text
 
 
@@ -247,10 +247,10 @@ def _place_of(error: AnalysisException, written: str, places: Sequence[tuple[int
 
 
 def _message(error: AnalysisException, written: Mapping[str, str], columns: Sequence[str]) -> str:
-    """Return the message of an error of Spark, without its plan; ``written`` maps names of views to the text that the
-    user wrote.
+    """Return the message of an error of Spark, without the plan of the query.
 
-    Spark knows only the columns that the query names, so similar names are searched in all ``columns``.
+    ``written`` has the text that the user wrote by the name of the view that replaced it. Spark knows only the columns
+    that the query names, so similar names are searched in all ``columns``.
     """
     text = shown_error(error)
     name = str((error.getMessageParameters() or {}).get("objectName", "")).replace("`", "")
@@ -262,5 +262,5 @@ def _message(error: AnalysisException, written: Mapping[str, str], columns: Sequ
 
 
 def shown_error(error: AnalysisException) -> str:
-    """Return the message of an error of Spark without its plan."""
+    """Return the message of an error of Spark, without the plan of the query."""
     return _POSITION.sub("", str(error)).strip() or "Spark refuses the query"

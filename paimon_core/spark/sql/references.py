@@ -22,7 +22,7 @@ FUNCTIONS = ("paimon_incremental_query", "paimon_incremental_between_timestamp",
 """The table functions that read changes, by Paimon's names."""
 _FROM = "SELECT * FROM "
 _INCOMPLETE = re.compile(r"Required keyword: '\w+' missing for <class '(?:\w+\.)*(\w+)'>")
-"""A message of sqlglot that names the class of its tree."""
+"""A message of sqlglot about an incomplete expression, which names a class of sqlglot."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Reference:
     alias: str | None = None
     """The alias to add, so that the query can still name the table; None when the text has an alias."""
     words: frozenset[str] | None = None
-    """All words of the query in lower case, of which columns can be; None: the query needs all columns."""
+    """All words of the query in lower case: a needed column is one of them. None: the query needs all columns."""
     conditions: tuple[exp.Expr, ...] = ()
     """The conditions of WHERE that may be tested before the query's joins."""
     qualifier: str = ""
@@ -66,7 +66,7 @@ class ParsedQuery:
 def parse_query(query: Query, *, relation: bool = False) -> ParsedQuery:
     """Parse a query, or with ``relation`` a text that may follow FROM; raises SqlError with the position.
 
-    References and renames name parts of the text of the result.
+    The positions ``start`` and ``end`` of references and renames are positions in ``text`` of the result.
     """
     written, shift = query.written, query.start
     first = tokens_of(written)[0]
@@ -242,8 +242,9 @@ def _has_inner_joins(scope: exp.Select) -> bool:
 
 
 def _is_reshaped(scope: exp.Select) -> bool:
-    """Whether the SELECT has PIVOT, UNPIVOT or LATERAL, which use columns that the SELECT does not name and create new
-    columns.
+    """Whether the SELECT has PIVOT, UNPIVOT or LATERAL.
+
+    These clauses use columns that the SELECT does not name, and create new columns.
     """
     joins = scope.args.get("joins") or ()
     if scope.args.get("laterals") or any(join.args.get("pivots") for join in joins):

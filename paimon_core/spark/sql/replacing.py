@@ -21,9 +21,9 @@ def replace_table(
     ``replacing_<id>``. Then the old table is renamed to ``replaced_<id>``, the new table gets the old name, and the old
     table is dropped. Raises UnsupportedFeature before rows are written when the catalog cannot rename tables, and
     CommitConflict when another call committed to the old table, altered or dropped it since it was opened. After an
-    error the old table has its name again, and the new table is dropped. Between the two renames there is no table of
-    this name. When the process ends at this time, ``rename_table`` of ``replaced_<id>`` restores the old table. After
-    an error of the last step the new table is in place, and ``replaced_<id>`` is left.
+    error the old table has its name again, and the new table is dropped; but when only the drop of the old table fails,
+    the new table is in place, and ``replaced_<id>`` is left. Between the two renames there is no table with the old
+    name: when the process ends between them, ``rename_table`` of ``replaced_<id>`` restores the old table.
     """
     full, mark = old.name, uuid.uuid4().hex
     database = full.partition(".")[0]

@@ -48,7 +48,7 @@ def delete(spark: SparkSession, table: Table, where: Expression | None) -> Snaps
 def merge(
     spark: SparkSession, table: Table, source: DataFrame, on: Sequence[str], clauses: Sequence[Clause]
 ) -> Snapshot | None:
-    """Merge the rows of ``source`` into the table, as ``merge_spark`` does; ``on``: columns that both have."""
+    """Merge the rows of ``source`` into the table, as ``merge_spark`` does; ``on``: columns of table and source."""
     changes: dict[str, list[Update | Delete]] = {"matched": [], "not matched by source": []}
     inserts: list[Insert] = []
     for clause in clauses:
@@ -75,9 +75,7 @@ def _columns(values: Values) -> dict[str, Column]:
 
 
 def _condition(table: Table, where: Expression | None) -> Condition:
-    """Return the parts of a condition that are predicates, which select files, and the text of the condition if it has
-    other parts.
-    """
+    """Return the parts of a condition that are predicates, which also select files, and its text if others remain."""
     if where is None:
         return Condition(Constant(True))
     if is_rewritten(where.query.written):

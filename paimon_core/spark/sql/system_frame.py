@@ -1,4 +1,4 @@
-"""System frame: a system table as a DataFrame; tasks read the tables that have rows of the table."""
+"""System frame: a system table as a DataFrame; tasks read system tables with rows of the table (``$audit_log``)."""
 
 from __future__ import annotations
 

@@ -38,10 +38,10 @@ _PRIMARY_KEY = "primary-key"
 
 
 def create(spark: SparkSession, names: Names, statement: CreateTable, text: str) -> Snapshot | None:
-    """Create a table, with a query also its rows; return the snapshot of the rows.
+    """Create a table, and write the rows of the statement's query if it has one; return the snapshot of the rows.
 
-    When the rows cannot be written, the new table is dropped. A table is replaced only after the new table has all of
-    its rows, as ``replace_table`` does.
+    When the rows cannot be written, the new table is dropped. An existing table is replaced only after the new table
+    has all of its rows (see ``replace_table``).
     """
     full = _new_name(names, statement.table, text)
     exists = names.catalog.table_exists(full)
@@ -157,7 +157,7 @@ def _refuse_doubled(table: Table, changes: Sequence[SchemaChange], statement: Al
 
 
 def _is_left_out(table: Table, change: SchemaChange, statement: AlterTable) -> bool:
-    """Whether a change removes something IF EXISTS that does not exist."""
+    """Whether a change can be left out: it removes something that does not exist, and the statement has IF EXISTS."""
     if isinstance(change, DropColumn):
         path = path_of(change.column)
         known = {name.casefold() for name in table.schema.names}
@@ -179,8 +179,7 @@ def _with_known_column(table: Table, change: SchemaChange, statement: AlterTable
 
 
 def remove_partitions(names: Names, statement: RemovePartitions, text: str) -> Snapshot | None:
-    """Remove all rows of the partitions of each spec, in one commit; if there are no specs, remove all rows of the
-    table.
+    """Remove all rows of the partitions of each spec, in one commit; without specs, all rows of the table.
 
     Rows that a concurrent commit adds to these partitions before this commit are removed as well.
     """
@@ -201,7 +200,7 @@ def remove_partitions(names: Names, statement: RemovePartitions, text: str) -> S
 
 
 def analyze(names: Names, statement: Analyze, text: str) -> Snapshot | None:
-    """Compute the statistics of columns; without columns, the number of rows and bytes."""
+    """Compute the statistics of the named columns or of all columns; without FOR COLUMNS, only count rows and bytes."""
     table = names.table(statement.table, text)
     columns = statement.columns
     if columns is not None:

@@ -2,8 +2,8 @@
 
 Each micro-batch is one commit. The commit identifier is the number of the batch, and the commit user is the user of the
 query. When Spark does not know whether a batch was committed, it repeats the batch; the repeated commit finds the first
-commit and does nothing. A batch is committed twice only when the snapshot of the first commit has expired before the
-repetition.
+commit and only deletes its own files. A batch is committed twice only when the snapshot of the first commit has expired
+before the repetition.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
         """Commit a batch; when the batch was committed before, delete the new files instead.
 
         With dynamic or postponed buckets, the driver first writes the rows of the batch to their buckets. Raises
-        CommitConflict only for conflicts that every write may have: Spark repeats the batch when the query is started
+        CommitConflict for the conflicts that any write may have; Spark repeats the batch when the query is started
         again.
         """
         table = Table(self._reference.open())
@@ -57,7 +57,7 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
         table.complete(request, found, Overwrite(lambda partition: True) if self._overwrite else None)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Keep all files: Spark also calls this when the commit has succeeded or its result is not known."""
+        """Keep all files: Spark also calls this when the commit has succeeded, or when its result is not known."""
 
 
 def query_user(options: Mapping[str, str], table: str) -> str:

@@ -1,9 +1,10 @@
 """PaimonStreamReader: the source of Spark Structured Streaming (``spark.readStream.format("paimon")``).
 
-An offset is a position of ``Table.stream``: the next snapshot, and how many of its units (splits or files of changes)
-were read. A query that restarts from a checkpoint continues at exactly this position. Spark may plan a batch again from
-its two offsets, even after a restart. So the units of a snapshot have a fixed order, and a rollback or an expiry of the
-snapshots of the batch is an error.
+An offset is a position of ``Table.stream``: the next snapshot, and how many of its units were read. A unit is what one
+task reads of a snapshot: a split, a file of changes, or a bucket or partition whose files changed. A query that
+restarts from a checkpoint continues at exactly this position. Spark may plan a batch again from its two offsets, even
+after a restart. So the units of a snapshot have a fixed order, and a rollback or an expiry of the snapshots of the
+batch is an error.
 """
 
 from __future__ import annotations
@@ -90,15 +91,16 @@ class UnitPartition(InputPartition):
     snapshot: str
     unit: bytes
     kind: str
-    """"split", "file" or "place"."""
+    """"split", "file" (a file of changes) or "place" (a bucket or partition whose files changed)."""
 
 
 class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Streams the changes of one table.
 
-    With ``kinds``, the first column is ``rowkind``; without ``kinds``, only inserts can be returned.
+    With ``kinds``, the first column is ``rowkind``; without ``kinds``, a row of kind -U or -D raises
+    UnsupportedFeature.
 
-    Spark creates readers in several processes, so the constructor reads and stores nothing.
+    Spark creates readers in several processes, so the constructor reads nothing from the table and writes nothing.
     """
 
     def __init__(
@@ -136,11 +138,14 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._stream.position.to_members()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Return ReadAllAvailable if there are no limits, otherwise any limit: ``latestOffset`` applies the options."""
+        """Return ReadAllAvailable if the options set no limit, otherwise another limit.
+
+        Its value does not matter, because ``latestOffset`` applies the options.
+        """
         return ReadAllAvailable() if self._limits == Limits() else ReadMaxFiles(self._limits.files or 2**31 - 1)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Limit this query to the snapshots that exist now."""
+        """Limit this query to the snapshots that exist at the time of this call."""
         self._target = self.context.snapshots.latest_id() or 0
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
@@ -170,7 +175,8 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _walk(self, position: Position, last: Position | None) -> Iterator[tuple[Position, Snapshot, Unit | None]]:
         """Yield (position after the unit, snapshot, unit) for each unit between two positions.
 
-        The units start at ``position`` and end at ``last`` (None: the target).
+        The units start at ``position`` and end at ``last``. None: they end with the newest snapshot, or with the
+        snapshot of ``prepareForTriggerAvailableNow``.
 
         A snapshot without changes is yielded once, with None as its unit.
         """

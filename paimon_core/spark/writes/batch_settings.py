@@ -31,7 +31,7 @@ _CHANGED: WeakKeyDictionary[SparkSession, _Changed] = WeakKeyDictionary()
 
 @contextmanager
 def large_batches(spark: SparkSession) -> Iterator[None]:
-    """Raise the setting for the queries of the block, and restore it when the last such block of the session ends.
+    """Raise the limit of rows for the queries of the block; restore it when the last such block of the session ends.
 
     Other queries that run at the same time in the session also get larger batches.
     """

@@ -2,7 +2,7 @@
 
 The bucket is the hash of the row's BinaryRow bytes. Spark's ``hash`` of a binary value is the murmur hash that Paimon
 applies to these bytes (format 6.2). So the expression builds the bytes: 8 bytes of header, 8 bytes for each column,
-then the long strings. Spark's ``hash`` of the same columns is another function and gives other buckets.
+then the strings with more than 7 bytes. Spark's ``hash`` of the columns themselves would give other buckets.
 """
 
 from __future__ import annotations

@@ -13,11 +13,11 @@ from paimon_core.write.default_values import conform_with_defaults
 
 
 def check_columns(table: TableSchema, data: StructType, skipped: Collection[str] = ()) -> None:
-    """Raise SchemaMismatch when rows of ``data`` can never be stored, independent of their values; tasks check the
-    values.
+    """Raise SchemaMismatch when no row with the columns ``data`` can be stored; tasks check the values.
 
-    ``skipped``: columns of the data that are no columns of the table, such as the row kind. The rule is the rule of
-    ``arrow.conform``: an unknown column, a missing NOT NULL column and another type are refused.
+    ``skipped``: columns of the data that are no columns of the table, such as the row kind. As by
+    ``paimon_core.arrow.conform``, an unknown column, a missing NOT NULL column and a type that does not fit are
+    refused.
     """
     columns = StructType([f for f in data.fields if f.name in table.by_name or f.name not in skipped])
     try:

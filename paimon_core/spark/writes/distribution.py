@@ -1,5 +1,4 @@
-"""Distribution: the number of tasks that write the rows of a DataFrame, and the columns by which rows are sent to
-tasks.
+"""Distribution: the number of tasks that write a DataFrame, and the columns by which rows are sent to the tasks.
 
 The optimizer of Spark states the bytes of the inputs. Files count with their size on disk, so a task of ROUTE_BYTES has
 up to about four times as many bytes of rows. Without buckets, Spark itself divides and combines the parts of a shuffle
@@ -33,8 +32,9 @@ _KNOWN_BYTES = 1 << 60
 def route_count(df: DataFrame, context: TableContext) -> int:
     """Return the number of tasks that write ``df`` to the buckets of a table.
 
-    There are no more tasks than buckets, if the table has no partitions. A warning is logged when few buckets make the
-    tasks large. ``spark.sql.shuffle.partitions`` is the maximum when the bytes of the inputs are not known.
+    A table with fixed buckets and without partitions has no more tasks than buckets. A warning is logged when few
+    buckets make the tasks large. ``spark.sql.shuffle.partitions`` is the maximum when the bytes of the inputs are not
+    known.
     """
     spark = df.sparkSession
     at_once = cores(spark)
@@ -59,9 +59,9 @@ def route_count(df: DataFrame, context: TableContext) -> int:
 
 
 def input_bytes(df: DataFrame) -> int | None:
-    """Return the bytes of the inputs of ``df``, as the optimizer of Spark estimates them; None when it cannot.
+    """Return the bytes of the inputs of ``df``, as the optimizer of Spark estimates them; None without an estimate.
 
-    The estimate of a join is the product of its inputs, so the sum of the inputs is used where it is smaller.
+    The estimate of a join is the product of its inputs, so the sum of the inputs is used if the sum is smaller.
     """
     try:
         plan = df._jdf.queryExecution().optimizedPlan()
@@ -74,7 +74,7 @@ def input_bytes(df: DataFrame) -> int | None:
 
 
 def spread_rows(df: DataFrame, context: TableContext, tasks: int | None) -> DataFrame:
-    """Return ``df`` repartitioned for a table without buckets: rows of one partition go to few tasks.
+    """Return ``df`` repartitioned for a table without buckets, so that the rows of one partition go to few tasks.
 
     A table without partitions needs no shuffle; the rows stay in their tasks, unless ``tasks`` is given.
     """

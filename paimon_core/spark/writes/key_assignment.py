@@ -53,7 +53,8 @@ class KeyAssignment:
 def assign_keys(df: DataFrame, table: Table, *, overwrites: bool) -> KeyAssignment:
     """Assign buckets to all keys of ``df``; runs a Spark job that reads the columns of the primary key.
 
-    Rows with a null in a key are left out, because the writer refuses them. Raises as ``BucketAssigner.assign`` does.
+    Rows with a null in a key are left out, because the writer refuses such rows. Raises the errors of
+    ``BucketAssigner.assign``.
     """
     context, reference = table.context, TableReference.of(table.context)
     names = [name for name in context.schema.primary_keys if name in df.columns]

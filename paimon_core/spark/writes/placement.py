@@ -1,6 +1,7 @@
-"""Placement: writes the staged rows of a job (``write.staging``) to their buckets, in tasks.
+"""Placement: writes the staged rows of a job to their buckets, in tasks.
 
-The driver decides the bucket of each key, and the number of buckets of each new partition. The tasks only use these
+Staged rows are in files that the job wrote before it could decide the buckets (``paimon_core.write.staging``). The
+driver decides the bucket of each key, and the number of buckets of each new partition. The tasks only use these
 decisions, so Spark may repeat a task. With cross-partition upsert a single task places all rows, because a key may be
 in any partition.
 """
@@ -27,7 +28,7 @@ Run = Callable[[Sequence[bytes], Callable[[bytes], bytes]], list[bytes]]
 """Calls a function for each payload, in tasks or in this process, and returns the answers in the order of the
 payloads."""
 GROUP_BYTES = 64 << 20
-"""A job has about one task for each full amount of this many bytes of staged files."""
+"""About the bytes of staged files for each task, unless this gives more than ``MOST_GROUPS`` tasks."""
 MOST_GROUPS = 16
 """The largest number of tasks that place rows: each task adds a sorted run to the buckets."""
 
@@ -38,11 +39,12 @@ def in_this_process(payloads: Sequence[bytes], work: Callable[[bytes], bytes]) -
 
 
 def place(context: TableContext, staged: Sequence[Staged], run: Run, *, overwrites: bool) -> list[CommitMessage]:
-    """Write staged rows to their buckets and return the messages to commit; rows of later items count as newer.
+    """Write staged rows to their buckets, and return the messages to commit.
 
-    The staged files are deleted, even after an error, unless the rows stay in the postpone bucket until a compaction.
-    Raises as ``BucketAssigner.assign`` and ``TableWriter`` do. The commit of the messages conflicts when a concurrent
-    commit has added keys to dynamic buckets, or has given a new partition another number of buckets.
+    Rows of a later item of ``staged`` count as newer. The staged files are deleted, even after an error, unless the
+    rows stay in the postpone bucket until a compaction. Raises the errors of ``BucketAssigner.assign`` and of
+    ``TableWriter``. The commit of the messages conflicts when a concurrent commit has added keys to dynamic buckets, or
+    has given a new partition another number of buckets.
     """
     messages = [message for one in staged for message in one.messages]
     if rows_wait(context):

@@ -39,7 +39,7 @@ def write_task(
 
 
 def is_placed_at_commit(context: TableContext) -> bool:
-    """Whether tasks stage rows that the driver writes to buckets at the commit; false if a compaction does that."""
+    """Whether the driver writes the rows of tasks to buckets at the commit; false if tasks or a compaction do that."""
     return is_staged(context) and not rows_wait(context)
 
 

@@ -70,13 +70,13 @@ def write_spark(
     ``kinds`` names the column of row kinds "+I", "-U", "+U", "-D". The rows of a DataFrame have no order. When the
     order of rows with the same key matters, give ``order_by`` columns (columns that are not in the table are not
     written) or set option sequence.field. ``overwrite`` is "dynamic" (replace the partitions in the data), a predicate
-    on partition columns (replace these partitions), or None to replace no partition. With ``user`` and ``identifier``
-    the commit is done exactly once. Unless the table is write-only, Spark
-    tasks then compact the written buckets, and the driver expires snapshots; an error of these steps is logged, because
-    the rows are committed.
+    on partition columns (replace these partitions), or None to replace no partition. With ``user`` and ``identifier`` a
+    repeated call commits exactly once. Unless the table is write-only, Spark tasks then compact the written buckets,
+    and the driver expires snapshots. An error of these steps is only logged, because the rows are committed.
+
     ``merge_schema``: see ``Table.write``. The driver alters the table before the tasks start, and the table stays
-    altered when the write fails. Raises SchemaMismatch for columns that do not fit, CommitConflict, and StorageError
-    when tasks were lost in each of their attempts.
+    altered when the write fails. Raises SchemaMismatch for columns that do not fit, CommitConflict for a conflict with
+    another commit, and StorageError when a task was lost in all of its attempts.
     """
     spec = overwritten(table, overwrite)
     request = CommitRequest.of(table.context, user, identifier, properties)
@@ -162,7 +162,10 @@ def _write_tasks(
 def _stage_tasks(
     df: DataFrame, table: Table, kinds: str | None, order_by: Sequence[str], overwrites: bool, tasks: int | None
 ) -> list[CommitMessage]:
-    """Stage the rows in tasks, with all rows of a key in one task; write them to buckets; return the messages."""
+    """Stage the rows in tasks, with all rows of a key in one task, and write the staged rows to buckets in tasks.
+
+    Return the messages to commit.
+    """
     rows, dropped = routed_rows(df, table, kinds=kinds, order_by=order_by, tasks=tasks)
     reference = TableReference.of(table.context)
 
@@ -208,9 +211,7 @@ def routed_rows(
 
 
 def _with_route(df: DataFrame, context: TableContext) -> DataFrame:
-    """Return ``df`` with a null column for each column that selects the partition or the bucket and that ``df``
-    lacks.
-    """
+    """Return ``df`` with a column of nulls for each partition column, bucket key and primary key that ``df`` lacks."""
     schema = context.schema
     needed = {*schema.partition_keys, *context.bucket_keys, *schema.primary_keys}
     missing = [f for f in spark_schema(schema.fields) if f.name in needed and f.name not in df.columns]

@@ -101,7 +101,7 @@ def _column(cursor: Cursor) -> str:
 
 
 def _clauses(cursor: Cursor, columns: list[str]) -> dict[str, Any]:
-    """Read USING, PARTITIONED BY, TBLPROPERTIES and COMMENT, in any order and each once."""
+    """Read USING, PARTITIONED BY, TBLPROPERTIES and COMMENT, in any order and each at most once."""
     found: dict[str, Any] = {}
     seen: set[str] = set()
     while word := cursor.choose("USING", "PARTITIONED", "TBLPROPERTIES", "COMMENT"):

@@ -23,7 +23,7 @@ _TYPES = {
     "BINARY": "BYTES",
     "TIME": "TIME(6)",
 }
-"""Names of Spark's types that have another name, or another meaning, in texts of the library."""
+"""By name in Spark, the name in texts of the library, for types whose name or meaning differs."""
 _AFTER_TYPE = ("NOT", "COMMENT", "DEFAULT", "FIRST", "AFTER", "GENERATED", "COLLATE", "PRIMARY", "USING")
 _AFTER_WORD = ("NULL", "WITH", "WITHOUT", "PRECISION")
 QUERY_WORDS = ("SELECT", "FROM", "WITH", "VALUES", "TABLE")
@@ -72,7 +72,7 @@ def refuse_default(cursor: Cursor, at: int) -> NoReturn:
 
 
 def partition(cursor: Cursor) -> tuple[dict[str, Value], tuple[str, ...]]:
-    """Return the values and the columns without value of PARTITION (p = 'x', q); PARTITION has been read."""
+    """Return the values of PARTITION (p = 'x', q), and its columns without value; PARTITION has been read."""
     values: dict[str, Value] = {}
     dynamic: list[str] = []
 

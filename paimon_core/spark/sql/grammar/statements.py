@@ -60,7 +60,7 @@ class Insert:
     by_name: bool = False
     overwrite: bool = False
     partition: Spec = field(default_factory=dict)
-    """PARTITION (...): a column without value, of a dynamic partition, is in ``dynamic``."""
+    """The values in PARTITION (...); its columns without a value (dynamic partitions) are in ``dynamic``."""
     dynamic: tuple[str, ...] = ()
 
 
@@ -120,7 +120,7 @@ class DropTable:
 
 @dataclass(frozen=True)
 class AlterTable:
-    """ALTER TABLE and COMMENT ON TABLE: changes of the schema, which apply together."""
+    """ALTER TABLE and COMMENT ON TABLE: changes of the schema, of which all or none are applied."""
 
     table: TableName
     changes: tuple[SchemaChange, ...]
@@ -169,7 +169,7 @@ class Delete:
 class MergeClause:
     """One WHEN clause: ``kind`` is matched, not matched or not matched by source, ``action`` update, delete or insert.
 
-    ``values`` None: all columns of the source (the star).
+    ``values`` has the new values by column; None for a star (all columns of the source) and for a delete.
     """
 
     kind: str
@@ -194,7 +194,7 @@ class Merge:
 
 @dataclass(frozen=True)
 class Analyze:
-    """ANALYZE TABLE ... COMPUTE STATISTICS; ``columns`` None: all columns."""
+    """ANALYZE TABLE ... COMPUTE STATISTICS; ``columns`` None: all columns; empty: only rows and bytes are counted."""
 
     table: TableName
     columns: tuple[str, ...] | None
@@ -233,7 +233,7 @@ class Use:
 
 @dataclass(frozen=True)
 class Call:
-    """CALL sys.procedure(...): values of arguments by name, with the position of each."""
+    """CALL sys.procedure(...): the values of the arguments by name, or by number ("0") for one without a name."""
 
     procedure: str
     arguments: Mapping[str, Value]

@@ -24,7 +24,10 @@ from paimon_core.table.table import Table
 
 @dataclass(frozen=True)
 class Arguments:
-    """The values of the arguments that were given, by name; raises InvalidRequest, which names the argument."""
+    """The values of the arguments that were given, by name.
+
+    The methods raise InvalidRequest, which names the argument, for a wrong value.
+    """
 
     spark: SparkSession
     catalog: Catalog
@@ -106,7 +109,7 @@ class Arguments:
         return self.with_given_options(self.table, more)
 
     def with_given_options(self, table: Table, more: Mapping[str, str] | None = None) -> Table:
-        """Return another table with these options."""
+        """Return ``table`` with the options of the argument ``options`` (``a=1,b=2``) and with ``more``."""
         found = dict(more or {})
         for part in filter(None, (self.values.get("options") or "").split(",")):
             key, equals, value = part.partition("=")
@@ -131,7 +134,10 @@ class Arguments:
         return found
 
     def partitions(self) -> Where | None:
-        """Return the filter of the arguments ``partitions`` and ``where``, of which one may be given."""
+        """Return the filter of the argument ``partitions`` or ``where``; None when neither is given.
+
+        Raises InvalidRequest when both are given.
+        """
         if "partitions" not in self.values:
             where: Where | None = self.values.get("where")
             return where

@@ -35,7 +35,7 @@ def compact(given: Arguments) -> Results:
 
 
 def compact_database(given: Arguments) -> Results:
-    """Compact the tables whose names match, one after the other."""
+    """Compact the tables whose names match the patterns of the arguments, one after the other."""
     found = []
     patterns = {name: given.pattern(name, default) for name, default in (
         ("including_databases", ".*"), ("including_tables", ".*"), ("excluding_tables", "(?!)")
@@ -222,7 +222,7 @@ def rename_branch(given: Arguments) -> Results:
 
 
 def fast_forward(given: Arguments) -> Results:
-    """Take over the newer snapshots of a branch."""
+    """Take over the newer snapshots, schemas and tags of a branch."""
     return _snapshot(given.table.branches.fast_forward(given.required("branch")))
 
 
@@ -237,7 +237,7 @@ def reset_consumer(given: Arguments) -> Results:
 
 
 def clear_consumers(given: Arguments) -> Results:
-    """Delete the consumers whose names match."""
+    """Delete the consumers whose names match ``includingConsumers`` and not ``excludingConsumers``."""
     kept, removed = given.pattern("excludingConsumers", "(?!)"), given.pattern("includingConsumers", ".*")
     names = [c.name for c in given.table.maintenance.consumers()]
     names = [name for name in names if removed.fullmatch(name) and not kept.fullmatch(name)]
