@@ -1,8 +1,8 @@
 """The metadata of a table: snapshots, manifests, data files, tags, statistics, and `TableContext`.
 
 The modules of this package define the values; `stores` reads and writes them; `rules` checks the options of new tables.
-When a table is opened, `stores.schema_store` detects that it was dropped; when an open handle is used, `table_identity`
-detects this.
+`stores.schema_store` detects a dropped table when the table is opened; `table_identity` detects it when an open handle
+of the table is used.
 
 Core types:
 

@@ -29,7 +29,10 @@ def abort(messages: Sequence[CommitMessage], context: TableContext) -> None:
 
 @contextlib.contextmanager
 def aborted_on_error(messages: Sequence[CommitMessage], context: TableContext) -> Iterator[None]:
-    """Delete the files of ``messages`` when the block raises an error; the block may still add messages to the list."""
+    """Return a context that deletes the files of ``messages`` when its ``with`` block raises an error.
+
+    The block may add messages to the list; their files are deleted as well.
+    """
     try:
         yield
     except BaseException:

@@ -17,7 +17,7 @@ from paimon_core.metadata.versioned_json import pack, unpacked
 MESSAGE_VERSION = 5
 
 Position = tuple[int, str]
-"""A snapshot, identified by its id and the unique name of its delta manifest list; (0, "") without snapshots."""
+"""A snapshot: its id and the unique name of its delta manifest list. (0, "") stands for a table without snapshots."""
 
 
 def position_of(snapshot: Snapshot | None) -> Position:
@@ -30,7 +30,11 @@ class Assignment:
     """The state from which the keys of a message were assigned to dynamic buckets (format 11.1)."""
 
     assigner: str
-    """The unique name of the assigner; all messages of one commit for one partition must have the same name."""
+    """The unique name of the assigner, the object that chose the buckets.
+
+    All messages of one commit for one partition must have the same name.
+    """
+
     base: tuple[str, ...] = ()
     """The names of the partition's hash index files that the assigner read, sorted."""
     keys_of: Position | None = None
@@ -62,13 +66,13 @@ class CommitMessage:
     compact_deleted_indexes: tuple[IndexFile, ...] = ()
     """The index files that ``compact_new_indexes`` replace."""
     numbered_after: Position | None = None
-    """The sequence numbers of ``new_files`` are above all sequence numbers of this snapshot; None: unknown.
+    """A snapshot whose sequence numbers are all lower than the sequence numbers of ``new_files``; None: unknown.
 
     If the snapshot is known, the commit needs fewer reads.
     """
 
     assignment: Assignment | None = None
-    """How the keys of ``new_files`` were assigned to dynamic buckets; None for other tables."""
+    """How the keys of ``new_files`` were assigned to dynamic buckets; None when no keys were assigned."""
 
     @property
     def is_empty(self) -> bool:

@@ -34,7 +34,7 @@ _KNOWN_PATHS = 1 << 14
 
 @dataclass(frozen=True)
 class TableContext:
-    """The schema, options and stores of a table, without its snapshots; it can be pickled if its storage can."""
+    """The schema, options and stores of a table, but no snapshot. It can be pickled if its storage can be pickled."""
 
     name: str
     storage: Storage
@@ -65,12 +65,12 @@ class TableContext:
         dynamic: Mapping[str, str | None] | None = None,
         roots: ExternalRoots | None = None,
     ) -> TableContext:
-        """Return the context of the table ``name`` at ``root`` with its current schema.
+        """Return the context of the table ``name`` at ``root`` with ``schema``.
 
         ``cache`` may be shared between tables. ``branch`` is the branch to read and write. ``publisher`` creates the
-        snapshots (``SnapshotStore``), and ``schema_publisher`` creates all schemas after the first schema. ``roots``
-        are the directories outside of the table that may contain its files. Raises UnsupportedFeature for an
-        unsupported option that could change the result of a read.
+        snapshots, and ``schema_publisher`` creates all schemas after the first schema; without a publisher, the stores
+        create these files. ``roots`` are the directories outside of the table that may contain its files. Raises
+        UnsupportedFeature for an unsupported option that could change the result of a read.
         """
         options = opened_options(schema, dynamic or {}, table=name)
         roots = roots or NO_ROOTS
@@ -116,7 +116,7 @@ class TableContext:
         return self.with_values({"deletion-vectors.merge-on-read": True})
 
     def with_values(self, values: Mapping[str, Any]) -> TableContext:
-        """Return the context with ``values``, which are parsed option values, instead of the table's values."""
+        """Return the context with ``values``, which are parsed values of options, in place of the old values."""
         return replace(self, options=replace(self.options, values={**self.options.values, **values}))
 
     @property
@@ -127,7 +127,7 @@ class TableContext:
     def on_branch(self, branch: str) -> TableContext:
         """Return the context of another branch of the table, with the latest schema of that branch.
 
-        Raises BranchNotFound.
+        Raises BranchNotFound for a branch that does not exist, or that is being created, copied or deleted.
         """
         if branch == self.branch:
             return self
@@ -261,10 +261,10 @@ class TableContext:
         return replace(self, schema=self.schema.tracked()) if self.tracks_rows else self
 
     def with_kept_ids(self) -> TableContext:
-        """Return the context to write rows with existing ids: its files contain ids and sequence numbers (format 17).
+        """Return the context for writing rows that keep their ids (format 17).
 
-        A null as sequence number stands for the id of the snapshot that the commit creates. The context is unchanged
-        for a table without row tracking.
+        The written files contain the ids and sequence numbers of the rows. A null as sequence number stands for the id
+        of the snapshot that the commit creates. The context is unchanged for a table without row tracking.
         """
         return replace(self, schema=self.schema.tracked(sequence_nullable=True)) if self.tracks_rows else self
 

@@ -12,7 +12,7 @@ from paimon_core.metadata.column_stats import EMPTY_ROW, EMPTY_STATS, ColumnStat
 from paimon_core.metadata.member_types import checked
 
 INDEX_SUFFIX = ".index"
-"""The end of the names of files that contain the indexes of a data file."""
+"""The end of the name of an index file, which contains the indexes of one data file."""
 
 
 def index_file_name(name: str) -> str:
@@ -29,7 +29,10 @@ class FileSource(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """One immutable file and its statistics; keys are serialized BinaryRows of the trimmed primary key."""
+    """One immutable file and its statistics.
+
+    Keys are serialized BinaryRows of the primary key without the partition keys.
+    """
 
     file_name: str
     file_size: int
@@ -44,7 +47,7 @@ class DataFile:
     max_sequence_number: int = 0
     extra_files: tuple[str, ...] = ()
     creation_time_millis: int | None = None
-    """The writer's local wall clock read as if it were UTC (format 4.1)."""
+    """The local wall clock time of the writer in milliseconds since 1970-01-01 00:00 local time (format 4.1)."""
     delete_row_count: int | None = None
     """The number of rows of kind -U and -D; None: not known, because an older writer did not record it."""
     embedded_index: bytes | None = None

@@ -1,4 +1,4 @@
-"""Reads of the latest snapshot; when it expires during the read, the read is repeated with a newer snapshot."""
+"""Reads of the latest snapshot, which are repeated with a newer snapshot when this snapshot expires meanwhile."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from paimon_core.metadata.manifests.entries import ManifestEntry
 
 SNAPSHOT_TRIES = 5
-"""The maximum number of snapshots to read one after the other; then the error of the last read is raised."""
+"""The maximum number of reads, each of another snapshot. If all fail, the error of the last read is raised."""
 _T = TypeVar("_T")
 
 
 def read_latest(snapshots: SnapshotStore, read: Callable[[Snapshot | None], _T]) -> _T:
     """Return ``read(latest)``; ``latest`` is None for a table without snapshots. ``read`` may be called repeatedly.
 
-    When a snapshot or a file is missing and a newer snapshot exists, ``read`` is called with the newer snapshot. All
-    other errors of ``read``, and the error of the last attempt, are raised.
+    When ``read`` fails because a snapshot or a file is missing, and another snapshot is the latest by then, ``read`` is
+    called with that snapshot. All other errors of ``read``, and the error of the last attempt, are raised.
     """
     latest = snapshots.latest()
 

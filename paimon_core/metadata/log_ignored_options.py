@@ -11,7 +11,7 @@ _logged: set[tuple[str, tuple[str, ...]]] = set()
 
 
 def log_ignored_options(name: str, root: str, options: TableOptions) -> None:
-    """Log the names of the ignored options of the table at ``root``, once; not the values, which may be secret."""
+    """Log once the names of the ignored options of the table at ``root``, without the values, which may be secret."""
     if not options.ignored or (root, options.ignored) in _logged:
         return
     _logged.add((root, options.ignored))

@@ -12,7 +12,7 @@ _T = TypeVar("_T")
 
 
 def checked(value: _T) -> _T:
-    """Return the dataclass value unchanged; raises TypeError with the name of a member that does not have its type."""
+    """Return the dataclass value unchanged; raises TypeError, which names the member, for a member of a wrong type."""
     kind: Any = type(value)
     for name, hint in _hints(kind).items():
         member = getattr(value, name)

@@ -39,7 +39,10 @@ class MicrosecondSchemas(SchemaStore):
 
 
 def coarse_schema(schema: TableSchema) -> TableSchema:
-    """Return the schema with TIMESTAMP(7..9) as TIMESTAMP(6), except for keys, buckets and sequence fields."""
+    """Return the schema with TIMESTAMP(7..9) as TIMESTAMP(6).
+
+    Columns of the primary key, the partition keys, the bucket key and the sequence fields are not changed.
+    """
     kept = {*schema.primary_keys, *schema.partition_keys}
     for key, value in schema.options.items():
         if key in ("sequence.field", "bucket-key"):

@@ -17,9 +17,9 @@ _CROSS_PARTITION = "a primary key without the partition keys (cross-partition up
 def against_vectors(options: TableOptions) -> list[str]:
     """Return the options that tables with a primary key and deletion vectors cannot have; Java refuses them as well.
 
-    First-row never deletes an older row. A full-compaction changelog compares the last level before and after a
-    compaction, but deletion vectors delete rows of the last level earlier, when rows of lower levels replace these
-    rows.
+    The merge engine first-row never deletes an older row. The changelog producer full-compaction compares the last
+    level before and after a compaction, but deletion vectors delete rows of the last level earlier, when rows of lower
+    levels replace these rows.
     """
     found = []
     if options["merge-engine"] == "first-row":
@@ -30,10 +30,10 @@ def against_vectors(options: TableOptions) -> list[str]:
 
 
 def against_cross_partition(options: TableOptions) -> list[str]:
-    """Return the options of a table that this library does not write with cross-partition upsert.
+    """Return the options because of which this library does not write to a table with cross-partition upsert.
 
-    With ``index-ttl`` the key index would lose keys. With one of the other options, the delete of a key in its old
-    partition would have no effect.
+    With ``cross-partition-upsert.index-ttl`` the key index would lose keys. With ``sequence.field`` or
+    ``ignore-delete``, the delete of a key in its old partition would have no effect.
     """
     found = [option for option in ("cross-partition-upsert.index-ttl", "sequence.field") if option in options.uses]
     if options["merge-engine"] == "deduplicate" and options["ignore-delete"]:

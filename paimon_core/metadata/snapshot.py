@@ -29,7 +29,11 @@ class CommitKind(StrEnum):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One committed version; the file names are relative to the table's ``manifest`` directory."""
+    """One committed version.
+
+    File names are relative to the table's directory ``manifest``, the name ``statistics`` to its directory
+    ``statistics``.
+    """
 
     id: int
     schema_id: int
@@ -55,18 +59,20 @@ class Snapshot:
     writer_version: str | None = None
     operation: str | None = None
     base: str | None = None
-    """``link()`` of the snapshot on which this snapshot was built; None for the first snapshot, and for snapshots that
-    other engines wrote. On disk it is the property ``paimon-core.base``, which other engines ignore.
+    """The id and uuid of the snapshot on which this snapshot was built (see ``link``).
+
+    None for the first snapshot, for snapshots of other engines, and when the snapshot below has no uuid. The value is
+    stored as the property ``paimon-core.base``, which other engines ignore.
     """
 
     def link(self) -> str | None:
-        """Return the value of ``base`` for a snapshot built on this snapshot: id and uuid; None without a uuid."""
+        """Return the id and uuid of this snapshot, for ``base`` of a snapshot built on it; None if it has no uuid."""
         return None if self.uuid is None else f"{self.id} {self.uuid}"
 
     def is_built_on(self, below: Snapshot) -> bool | None:
         """Whether this snapshot was built on ``below``, a snapshot with the previous id; None when this is unknown."""
         if self.base is None or below.uuid is None or not self.base.startswith(f"{self.id - 1} "):
-            return None  # also unknown for a copy with another id: its base is not the snapshot with the previous id
+            return None  # also unknown for a copy under another id, because ``base`` then does not have the previous id
         return self.base == below.link()
 
     def is_same_commit(self, other: Snapshot) -> bool:
@@ -89,7 +95,7 @@ class Snapshot:
         return out
 
     def to_json(self) -> str:
-        """Return the text of the snapshot file; raises InvalidRequest for text that readers would refuse."""
+        """Return the text of the snapshot file; raises InvalidRequest if it is too long or not valid Unicode."""
         return metadata_text(json.dumps(self.to_members(), indent=2, ensure_ascii=False), f"snapshot {self.id}")
 
     @staticmethod

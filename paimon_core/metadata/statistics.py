@@ -53,7 +53,7 @@ class Statistics:
     def to_json(self) -> str:
         """Return the text of the file, with Java's members; None values are left out.
 
-        Raises InvalidRequest for text that readers would refuse.
+        Raises InvalidRequest for a text that is too long or not valid Unicode.
         """
         members: dict[str, Any] = {"snapshotId": self.snapshot_id, "schemaId": self.schema_id}
         if self.row_count is not None:
@@ -72,7 +72,7 @@ class Statistics:
 
     @staticmethod
     def read(storage: Storage, path: str) -> Statistics:
-        """Read a statistics file; raises CorruptTable naming the path when it is missing or not a statistics file."""
+        """Read a statistics file; raises CorruptTable, which names the path, for a missing or invalid file."""
         try:
             return _parsed(parse_json(storage.read(path)))
         except FileNotFoundError:

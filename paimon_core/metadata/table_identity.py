@@ -11,18 +11,18 @@ can affect the new table as follows:
 
 - Data files and manifests have unique names: the files that the write leaves are orphans, which the removal of orphans
   deletes.
-- A commit checks the identity after its data files are written, and its snapshot must follow its base. Only a first
-  commit has no base: it may become the first snapshot of the new table, although its files may have been deleted with
-  the old table.
+- A commit checks the identity after its data files are written, and its snapshot must follow the snapshot on which it
+  was built. Only the first snapshot of a table is built on no snapshot: it may become the first snapshot of the new
+  table, although its files may have been deleted with the old table.
 - A new tag is deleted again, because its snapshot is not part of the new table. A branch that is created from a tag is
   deleted again for the same reason. A branch that is created without a tag remains, without rows.
 - A consumer's position remains, or replaces the position of the new table's consumer of the same name: the snapshots of
   the new table from this position on do not expire.
 - Deleting a tag, branch or consumer deletes the tag, branch or consumer of the same name in the new table. No data file
   is deleted, but files that only this tag or branch referenced become orphans.
-- An expiry or a rollback first checks its first kept snapshot or its target, and then uses only snapshot ids. It may
-  then delete snapshot files of the new table that have these ids, or restore a snapshot of the old table whose files
-  are deleted.
+- An expiry first checks the first snapshot that it keeps, and a rollback first checks its target; then both use only
+  snapshot ids. They may delete snapshot files of the new table that have these ids, or restore a snapshot of the old
+  table whose files are deleted.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def table_to_change(context: TableContext) -> TableContext:
 def check_not_another(context: TableContext) -> None:
     """Raise TableNotFound only when the table was certainly dropped or re-created; for checks of damaged tables.
 
-    It is certain when branch main has neither schemas nor snapshots, or when the schema has another time of creation.
+    This is certain when branch main has neither schemas nor snapshots, or when the schema has another time of creation.
     """
     main = context.beside(MAIN)
     if not main.schemas.ids() and not main.snapshots.ids():

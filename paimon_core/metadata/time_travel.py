@@ -24,9 +24,9 @@ _WATERMARK = re.compile(r"watermark-(-?\d{1,19})")
 
 
 def by_id(context: TableContext, snapshot_id: int, *, tagged: bool = False) -> Snapshot:
-    """Return the live snapshot of this id; with ``tagged``, an expired snapshot is read from a tag.
+    """Return the live snapshot of this id; with ``tagged``, also an expired snapshot that a tag contains.
 
-    Raises SnapshotNotFound naming the ids that exist.
+    Otherwise raises SnapshotNotFound, which names the ids that exist.
     """
     try:
         return context.snapshots.read(snapshot_id)
@@ -47,11 +47,11 @@ def by_id(context: TableContext, snapshot_id: int, *, tagged: bool = False) -> S
 
 
 def by_version(context: TableContext, version: str | int) -> Snapshot:
-    """Return the snapshot of a version text as in option ``scan.version``.
+    """Return the snapshot of a version, such as the value of option ``scan.version``.
 
-    The text is interpreted as a tag name if the tag exists, otherwise as ``watermark-<millis>``, otherwise as a
-    snapshot id. Raises InvalidRequest for any other text, TagNotFound when the tag is deleted during the read, and
-    SnapshotNotFound.
+    A text is interpreted as a tag name if the tag exists, otherwise as ``watermark-<millis>``, otherwise as a snapshot
+    id. A number is a snapshot id. Raises InvalidRequest for any other version, TagNotFound when the tag is deleted
+    during the read, and SnapshotNotFound when there is no such snapshot.
     """
     text = str(version)
     if not isinstance(version, int) and text in context.tags.names():
@@ -69,8 +69,8 @@ def by_version(context: TableContext, version: str | int) -> Snapshot:
 def by_option(context: TableContext, option: str, value: Any) -> Snapshot:
     """Return the snapshot that an option ``scan.*`` with this value selects.
 
-    Raises as ``by_version`` does. The message of an error names the option, because the caller did not choose the
-    snapshot.
+    Raises the errors of ``by_version``. SnapshotNotFound and TagNotFound name the option, because the caller did not
+    choose the snapshot.
     """
     try:
         return _by_option(context, option, value)
@@ -133,7 +133,10 @@ def after_time(context: TableContext, millis: int) -> Snapshot | None:
 
 
 def from_time(context: TableContext, millis: int) -> Snapshot:
-    """Return the first live or tagged snapshot committed at or after a time (epoch ms); raises SnapshotNotFound."""
+    """Return the first live or tagged snapshot committed at or after a time (epoch milliseconds).
+
+    Raises SnapshotNotFound when there is no such snapshot.
+    """
 
     def first() -> Snapshot | None:
         ids = context.snapshots.ids()
@@ -148,7 +151,10 @@ def from_time(context: TableContext, millis: int) -> Snapshot:
 
 
 def from_watermark(context: TableContext, watermark: int) -> Snapshot:
-    """Return the first live snapshot whose watermark is at least ``watermark``; raises SnapshotNotFound."""
+    """Return the first live snapshot whose watermark is at least ``watermark``.
+
+    Raises SnapshotNotFound when there is no such snapshot.
+    """
 
     def first() -> Snapshot | None:
         ids = context.snapshots.ids()
@@ -159,7 +165,10 @@ def from_watermark(context: TableContext, watermark: int) -> Snapshot:
 
 
 def until_watermark(context: TableContext, watermark: int) -> Snapshot:
-    """Return the last live snapshot with a watermark of at most ``watermark``; raises SnapshotNotFound."""
+    """Return the last live snapshot with a watermark of at most ``watermark``.
+
+    Raises SnapshotNotFound when there is no such snapshot.
+    """
 
     def last() -> Snapshot | None:
         ids = context.snapshots.ids()
@@ -171,7 +180,11 @@ def until_watermark(context: TableContext, watermark: int) -> Snapshot:
 
 
 def tag_source(context: TableContext, time_millis: int | None, watermark: int | None) -> Snapshot:
-    """Return the snapshot for a new tag: the first live or tagged snapshot at or after a time, or else a watermark."""
+    """Return the snapshot for a new tag: the first live or tagged snapshot at or after a time.
+
+    If ``time_millis`` is None, the watermarks of the snapshots are compared with ``watermark`` instead. Raises
+    SnapshotNotFound when there is no such snapshot.
+    """
     if time_millis is not None:
         return from_time(context, time_millis)
     assert watermark is not None
@@ -190,7 +203,7 @@ def _watermark(snapshot: Snapshot) -> int | None:
 
 
 def _order_by_watermark(snapshots: SnapshotStore, ids: list[int]) -> Callable[[int], int]:
-    """Return a function from an id to the watermark of its snapshot, or of the nearest earlier snapshot with one."""
+    """Return a function that gives the watermark by which the snapshot with an id is ordered (see the module)."""
     known: dict[int, int | None] = {}
 
     def position(snapshot_id: int) -> int:

@@ -34,16 +34,16 @@ class Committed:
     """A commit that succeeded; ``writes.after_commit`` has the steps that follow it."""
 
     context: TableContext
-    """The table at the schema of the commit."""
+    """The table with the schema of the commit."""
     snapshot: Snapshot
     """The last snapshot of the commit."""
     written: frozenset[tuple[bytes, int]] | None = None
-    """The (partition, bucket) pairs that got rows, which may be compacted now; None: no compaction follows."""
+    """The (partition, bucket) pairs that got rows, and that may need a compaction; None: no compaction follows."""
 
 
 @dataclass
 class CommitRequest:
-    """One requested commit; ``identifier`` is BATCH_IDENTIFIER when the caller gave none."""
+    """One requested commit; ``identifier`` is BATCH_IDENTIFIER when the caller gave no identifier."""
 
     context: TableContext
     user: str
@@ -68,8 +68,9 @@ class CommitRequest:
     ) -> CommitRequest:
         """Check the arguments and return the request.
 
-        ``ends_input``: when ``watermark`` is None, the watermark of option ``end-input.watermark`` is used, as for each
-        batch write. Raises InvalidRequest, and UnsupportedFeature for a table that this library cannot write.
+        ``ends_input``: the call is a batch write, for which option ``end-input.watermark`` replaces a ``watermark``
+        that is None. Raises InvalidRequest for a wrong argument, UnsupportedFeature for a table that this library
+        cannot write.
         """
         context.options.check_writable(context.name)
         check_same_table(context)
@@ -135,9 +136,11 @@ class CommitRequest:
         """Commit the messages and return the last snapshot of the commit; None when the messages change nothing.
 
         ``fresh``: the caller has just written the files of the messages. ``reads``: the rows that the messages were
-        computed from. A commit that fails deletes no file of the messages, because the caller may commit them later. A
-        commit that succeeds deletes the files of the messages that it had to rewrite with higher sequence numbers.
-        Raises CommitConflict, CommitStateUnknown, InvalidRequest, UnsupportedFeature, TableNotFound.
+        computed from. A commit that fails deletes no file of the messages, because the caller may commit the messages
+        later. A commit that succeeds deletes the files of the messages that it had to rewrite with higher sequence
+        numbers. Raises CommitConflict when a concurrent commit conflicts, CommitStateUnknown when the outcome is
+        unknown, InvalidRequest and UnsupportedFeature for messages and options that do not fit, and TableNotFound when
+        the table was dropped or re-created.
         """
         check_same_table(self.context)
         if overwrite is not None and not isinstance(overwrite, Overwrite):
@@ -163,8 +166,9 @@ class CommitRequest:
     ) -> Snapshot | None:
         """Do ``commit`` for messages whose files the caller has just written and that no other process knows.
 
-        When the commit fails, the files of the messages are deleted. A successful overwrite deletes the changelog files
-        of the messages, because an overwrite has no changelog.
+        The files of the messages are deleted when the commit is refused (CommitConflict, InvalidRequest, TableNotFound)
+        and none of its snapshots was committed. A successful overwrite deletes the changelog files of the messages,
+        because an overwrite has no changelog.
         """
         committed = self.complete(messages, overwrite, operation, reads=reads)
         return None if committed is None else committed.snapshot

@@ -26,7 +26,8 @@ def with_dynamic_options(context: TableContext, options: Mapping[str, OptionValu
 
     When ``options`` select a snapshot, all other options of the table that select a snapshot are unset.
 
-    Raises InvalidOption for an option that cannot change, that has no effect here, or that has a bad value.
+    Raises InvalidOption for an option that cannot change, that all handles of a table must share, that this library
+    does not use, or that has a bad value.
     """
     given = {current_name(key): text for key, text in option_texts(options).items()}
     for key, text in given.items():

@@ -41,7 +41,7 @@ class Inspect:
         return self._read("options")
 
     def manifests(self) -> pa.Table:
-        """One row per manifest of the base, delta and changelog list; a missing changelog list is left out."""
+        """One row per manifest of the base, delta and changelog list; a missing changelog list gives no rows."""
         return self._read("manifests")
 
     def files(self) -> pa.Table:
@@ -81,7 +81,7 @@ class Inspect:
         return self._read("consumers")
 
     def statistics(self) -> pa.Table:
-        """The statistics of the last ANALYZE: one row, or no row when there are none."""
+        """The statistics of the last ANALYZE: one row; no row without statistics."""
         return self._read("statistics")
 
     def aggregation_fields(self) -> pa.Table:

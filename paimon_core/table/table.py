@@ -63,7 +63,7 @@ class Table(WritableTable):
     def alter(self, *changes: SchemaChange | str) -> Self:
         """Change columns, comments and options; return the table at its new schema (format 2.3).
 
-        A change is a value of ``paimon_core.alter``, or a text (``alter.text``), which may state several:
+        A change is a value of ``paimon_core.alter``, or a text (``alter.text``), which may state several changes:
 
         >>> orders = orders.alter(AddColumn("note", "STRING", after="id"), SetOption("write-only", "true"))
         ... # doctest: +SKIP
@@ -73,7 +73,8 @@ class Table(WritableTable):
         null in old rows even if it has a default, and values are cast when they are read. Concurrent alterations are
         all applied; an alteration that contradicts an earlier alteration fails. Other handles of the table, and writers
         that have started, keep the schema before the alteration and can still commit. Raises InvalidRequest, which
-        names the column and the rule, InvalidOption, TableNotFound, CommitConflict and CommitStateUnknown.
+        names the column and the rule, InvalidOption, TableNotFound, CommitConflict when concurrent alterations were
+        first at every attempt or concurrent commits make the change unsafe, and CommitStateUnknown.
         """
         values = [v for c in changes for v in (parse_changes(c) if isinstance(c, str) else [c])]
         committed: list[Snapshot] = []
@@ -83,11 +84,12 @@ class Table(WritableTable):
         return altered
 
     def analyze(self, columns: Sequence[str] | None = None) -> Snapshot | None:
-        """Compute and commit the row count and planner statistics of ``columns`` (default: all except collections).
+        """Compute and commit the row count, and planner statistics of ``columns`` (default: see below).
 
-        Reads the latest snapshot and commits an ANALYZE snapshot; later commits inherit the statistics until the schema
-        changes. Returns None for a table without snapshots. Raises SchemaMismatch, and CommitConflict when the schema
-        changed during the call.
+        The default is all columns except columns of nested types and VARIANT. Reads the latest snapshot and commits an
+        ANALYZE snapshot; later commits inherit the statistics until the schema changes. Returns None for a table
+        without snapshots. Raises SchemaMismatch for an unknown column or a column of a nested type or VARIANT,
+        CommitConflict when the schema changed during the call.
         """
         return self._settled(analyze(CommitRequest.of(self.context, None, None, None), columns))
 
@@ -107,11 +109,13 @@ class Table(WritableTable):
 
         ``start``: "full" (the content, then all changes), "latest" (only changes from now on), "earliest",
         "compacted-full" (the content at the latest compaction, then all changes), a snapshot id (the changes from that
-        snapshot on; with ``full`` first its content), a datetime, or a stored ``Position``. None: the options
-        ``scan.*`` decide, by default "full". ``consumer`` names the file in which ``commit`` stores the progress; if
-        the consumer exists, the stream continues at its progress, and ``start`` is ignored. ``on_overwrite``: "changes"
-        (default), "skip" (as Java), "added" or "fail". Rows have the columns of this handle. Raises InvalidRequest,
-        SchemaMismatch, SnapshotNotFound, UnsupportedFeature.
+        snapshot on; with ``full`` first its content), a datetime (the changes from the first snapshot at or after that
+        time on), or a stored ``Position``. None: the options ``scan.*`` decide, by default "full". ``consumer`` names
+        the file in which ``commit`` stores the progress. If the consumer exists, the stream continues at its progress,
+        and ``start`` is ignored unless it is a ``Position``. ``on_overwrite``: "changes" (default), "skip" (as Java),
+        "added" or "fail". Rows have the columns of this handle. Raises InvalidRequest for a wrong argument,
+        SchemaMismatch for ``columns`` and ``where`` that do not fit, SnapshotNotFound for a start that has expired,
+        UnsupportedFeature.
         """
         refuse_other_branch(self.context)
         return open_stream(
@@ -129,10 +133,10 @@ class Table(WritableTable):
     ) -> list[CompactionTask]:
         """Return the compactions that the buckets need, largest first; ``where`` is on partition columns.
 
-        ``partition_idle_time``: as in ``compact``.
+        ``partition_idle_time``: see ``compact``.
 
         When option ``full-compaction.delta-commits`` makes a full compaction due, the tasks are for all buckets that
-        are not fully compacted. Later calls recognize that full compaction only if it is committed with the properties
+        are not fully compacted. Later calls recognize this full compaction only if it is committed with the properties
         that ``compact.recent_compactions.marked`` returns.
         """
         context, idle = same_table(self.context), _idle_millis(partition_idle_time)
@@ -167,12 +171,12 @@ class Table(WritableTable):
         deleted. ``work`` runs the tasks; the default runs them in this process, as many at once as there are
         processors.
 
-        With ``partition_idle_time``, only those of the partitions are compacted that had no new file for this time when
-        the call started; files of compactions count too. Raises InvalidRequest for anything but a timedelta that is not
-        negative.
+        With ``partition_idle_time``, a partition is compacted only if it had got no new file for this time when the
+        call started; files of compactions count as new files. Raises InvalidRequest unless this time is a timedelta of
+        0 or more.
 
         With ``clustering.incremental``, the rows of the runs that are merged are sorted by ``clustering.columns``. With
-        ``where``, partitions that do not match it are sorted too if they had no new files for
+        ``where``, partitions that do not match are sorted too if they had no new files for
         ``clustering.history-partition.idle-to-full-sort``. Raises InvalidRequest for columns by which rows cannot be
         sorted.
         """
@@ -200,8 +204,8 @@ class Table(WritableTable):
         each partition is committed separately. A partition in which a concurrent commit removed a file, or deleted rows
         of a file, is not changed. ``bool(report)`` is False when there was nothing to sort.
 
-        Memory for each partition that is sorted at the same time: about twice ``write-buffer-size``. More rows are
-        written to local disk; then about 2 MiB of memory are needed for each ``write-buffer-size`` of rows. Raises
+        Memory for each partition that is sorted at the same time: about twice ``write-buffer-size``. A larger partition
+        is written to local disk, and needs about 2 MiB of memory for each ``write-buffer-size`` of rows. Raises
         InvalidRequest and SchemaMismatch for tables and columns that cannot be sorted, and CommitConflict when
         concurrent commits conflicted in every partition; the new files are then deleted.
         """
@@ -230,10 +234,10 @@ class Table(WritableTable):
         first, in a separate commit. Returns None when there was nothing to do.
 
         When another commit changes one of the partitions between the read and the commit, the rescale starts again, up
-        to ``commit.max-retries`` times. A compaction that changes no row has no effect on the rescale. After the
+        to ``commit.max-retries`` times. A concurrent compaction that changes no row is no such change. After the
         rescale, a commit of rows that were written for the old number of buckets fails. Raises CommitConflict when each
         attempt was outdated (nothing is changed then), and InvalidRequest for a table without fixed buckets. Memory:
-        about ``write-buffer-size`` and the memory of a compaction; with a primary key, more rows of a partition are
+        about ``write-buffer-size`` and the memory of a compaction; with a primary key, other rows of a partition are
         stored on local disk until they are written. ``work`` runs the tasks, one for each partition.
         """
         request = CommitRequest.of(self.context, user, None, properties)
@@ -270,9 +274,9 @@ class Table(WritableTable):
         ...         table.mend(finding)
 
         Mends that are not ``safe`` delete versions, branches or positions of readers, or change options: read
-        ``finding.text`` and ``finding.mend_cost`` first. Each operation promises what its own method promises when
-        others commit meanwhile. Raises InvalidRequest for a finding whose mend needs a decision of a person, and the
-        errors of the operation.
+        ``finding.text`` and ``finding.mend_cost`` first. The docstring of the method that does the operation states the
+        effect of concurrent commits. Raises InvalidRequest for a finding whose mend needs a decision of a person, and
+        the errors of the operation.
         """
         return mend(self, finding)
 
@@ -292,7 +296,8 @@ class Table(WritableTable):
         Defaults come from the options ``snapshot.num-retained.min/max``, ``snapshot.time-retained`` and
         ``snapshot.expire.limit``. The options ``changelog.*`` may keep changelogs longer than snapshots. Then the
         changelogs of the deleted snapshots are kept, and this call also deletes the changelogs that are too old by
-        these options. Raises InvalidRequest, CorruptTable, and TableNotFound when the table was dropped or re-created.
+        these options. Raises InvalidRequest for a wrong argument, CorruptTable when a file that names used files cannot
+        be read, TableNotFound when the table was dropped or re-created.
         """
         context = table_to_change(self.context)
         snapshots, changelogs = requested_retentions(context, keep_last, keep_max, older_than, limit)

@@ -1,4 +1,4 @@
-"""TableView: a table to read, at the latest snapshot or pinned to one; ``Table`` adds the methods that write.
+"""TableView: a table to read, at its latest snapshot or pinned to a snapshot; ``Table`` adds the methods that write.
 
 A view never becomes a ``Table``: ``at`` and ``lease`` return views, the draft of ``Table.prepare`` is a view, and the
 methods ``with_options``, ``branch`` and ``refresh`` of a view return views. So a function that gets a view cannot write
@@ -62,7 +62,7 @@ table."""
 
 @dataclass(frozen=True)
 class TableView:
-    """One table to read; ``pinned`` is the snapshot that reads use, None for the latest one."""
+    """One table to read; ``pinned`` is the snapshot that reads use, None for the latest snapshot."""
 
     context: TableContext
     pinned: Snapshot | None = None
@@ -103,19 +103,19 @@ class TableView:
     def _place(self) -> str:
         return self.name if self.pinned is None else f"{self.name} at snapshot {self.pinned.id}"
 
-    if not TYPE_CHECKING:  # type checkers and completion know that a view has no such method
+    if not TYPE_CHECKING:  # hidden from type checkers and completion: a view has no such method
 
         def __getattr__(self, name: str) -> object:
             if name in METHODS_OF_TABLES and not hasattr(type(self), name):
                 raise AttributeError(
                     f"table {self._place} is read-only: call {name} on catalog.table({self.name!r})", name=name
                 )
-            return object.__getattribute__(self, name)  # raises Python's own error, or that a property raised
+            return object.__getattribute__(self, name)  # raises the AttributeError of Python or of a property
 
     def latest_snapshot(self) -> Snapshot | None:
         """Return the pinned snapshot, or the latest; None for a table without snapshots. Ignores options ``scan.*``.
 
-        Like every read, raises TableNotFound when the table was dropped or re-created.
+        Without a pinned snapshot, raises TableNotFound when the table was dropped or re-created.
         """
         found = self._position()
         if self.pinned is None:
@@ -185,8 +185,8 @@ class TableView:
         """Return the view that reads of this table use: pinned if options ``scan.*`` select a snapshot, else ``self``.
 
         A view that ``at`` has pinned is returned unchanged. Raises UnsupportedFeature for options ``scan.*`` that
-        select no single snapshot or are not supported, InvalidOption when they contradict each other, SnapshotNotFound,
-        TagNotFound.
+        select no single snapshot or are not supported, InvalidOption for options ``scan.*`` that contradict each other,
+        SnapshotNotFound or TagNotFound when the selected snapshot or tag does not exist.
         """
         refuse_other_branch(self.context)
         return self._selected()
@@ -232,8 +232,8 @@ class TableView:
     ) -> Changes:
         """Return all changes from ``start`` (exclusive) to ``end`` (inclusive): rows with their kinds, as Arrow data.
 
-        A bound is a snapshot id, a ``Snapshot``, a text (the name of a tag, else a time in ISO format) or a datetime; a
-        time without time zone is local time and selects the snapshot that was the latest at that time. ``start`` None
+        A bound is a snapshot id, a ``Snapshot``, a text (the name of a tag, else a time in ISO format) or a datetime. A
+        time selects the snapshot that was the latest at that time; without time zone it is local time. ``start`` None
         or 0: from the beginning; ``end`` None: the pinned snapshot, or the latest. Applied in order to the rows of
         ``start``, the changes give the rows of ``end``: -D and -U remove a row, +I and +U add a row. With a primary
         key, -D and -U remove the row of the key, and +I and +U set it. The first column is ``rowkind``; ``with_commit``
@@ -247,7 +247,7 @@ class TableView:
         how the changes of each part of the range are found; the method ``prove`` checks the result.
 
         Raises SnapshotNotFound naming the snapshot that has expired (also during the read) or never existed,
-        InvalidRequest, SchemaMismatch.
+        InvalidRequest for a wrong bound or ``way``, SchemaMismatch for ``columns`` and ``where`` that do not fit.
         """
         refuse_other_branch(self.context)
         return changes_between(
@@ -255,7 +255,7 @@ class TableView:
         )
 
     def diff(self, a: Bound, b: Bound, columns: Sequence[str] | None = None, where: Where | None = None) -> Diff:
-        """Return the changes that turn version ``a`` into version ``b``; versions are given as in ``changes``.
+        """Return the changes that turn version ``a`` into version ``b``; see the bounds of ``changes``.
 
         With a primary key, a changed row is -U with the row in ``a`` and +U with the row in ``b``. Without a primary
         key, -D is a row that ``a`` has more often than ``b``, and +I a row that ``b`` has more often; the files of the
@@ -279,8 +279,8 @@ class TableView:
         ``snapshot`` is an id. ``time`` selects the snapshot that was the latest at that time: a datetime or a text in
         ISO format (naive: local time), a date (its first moment, local time) or epoch milliseconds. ``watermark``, in
         epoch milliseconds, selects the first snapshot with a watermark at or after it. ``version`` is a tag's name,
-        else "watermark-<millis>", else an id. Raises SnapshotNotFound, TagNotFound, and InvalidRequest unless exactly
-        one argument is given.
+        else "watermark-<millis>", else an id. Raises InvalidRequest unless exactly one argument is given,
+        SnapshotNotFound or TagNotFound when the snapshot or the tag does not exist.
         """
         if sum(v is not None for v in (snapshot, tag, time, watermark, version)) != 1:
             raise InvalidRequest("at() takes exactly one of snapshot, tag, time, watermark and version")
@@ -312,20 +312,20 @@ class TableView:
         The snapshot is the pinned one, or the latest. If the latest snapshot expires before it is protected, a newer
         snapshot is used. ``Lease.renew`` extends the time, up to 7 days in all. The lease is a tag, which every expiry
         obeys. Raises SnapshotNotFound for a pinned snapshot that has expired and for a table without snapshots,
-        InvalidRequest.
+        InvalidRequest for a wrong duration or ``holder``, and for too many leases.
         """
         view = self.reading()
         return Lease(view.context, view.pinned, view._at, keep_for, holder)
 
     def health(self, thresholds: Thresholds | None = None) -> Health:
-        """Return what is wrong with the table, what it costs and what mends it, from metadata only (docs/health.md).
+        """Return the problems of the table, with their costs and mends, from metadata only (docs/health.md).
 
-        The version is the pinned snapshot or the latest. Raises SnapshotNotFound when it expires, CorruptTable.
+        Raises SnapshotNotFound when the pinned or latest snapshot expires, CorruptTable for metadata that are damaged.
         """
         return check_health(self.context, self.latest_snapshot(), thresholds)
 
     def report(self) -> str:
-        """Return what ``health`` finds as one HTML page with pictures; raises the same errors."""
+        """Return what ``health`` finds as one HTML page with pictures; raises the errors of ``health``."""
         return table_page(self.context, self.latest_snapshot())
 
     def leases(self) -> list[LeaseTag]:
@@ -338,20 +338,20 @@ class TableView:
         ``key`` maps the columns of the primary key to values, or is the value of a key with one column. Each version
         has its file, level, row kind, sequence number and the snapshot and user that wrote it. Only files that may
         contain the key are opened. Raises InvalidRequest for a table without primary key and for a key that lacks a
-        column or has a null, SchemaMismatch for a value of a wrong type, SnapshotNotFound.
+        column or has a null, SchemaMismatch for a value of a wrong type, SnapshotNotFound when the snapshot expires.
         """
         values, where = key_filter(self.context, key)
         return explain(self.scan(where=where), values)
 
     def with_options(self, options: Mapping[str, OptionValue]) -> Self:
-        """Return this handle with other options, for reads, writes and compaction; nothing is stored.
+        """Return this handle with ``options`` for its reads, writes and compactions; nothing is stored.
 
         >>> table.with_options({"scan.tag-name": "monday"}).scan().to_arrow()  # doctest: +SKIP
 
         Values are text, int, bool, or float where the option is a double; a size or duration needs its unit. Options
         ``scan.*`` replace the table's options ``scan.*`` and unpin the handle. Raises InvalidOption for an option that
         cannot change (see ``alter``), for an option that all handles must share (such as ``bucket``), for an option
-        that has no effect here, and for a bad value.
+        that this library does not use, and for a bad value.
         """
         context = with_dynamic_options(self.context, options)
         return replace(self, context=context, pinned=None if selects_snapshot(options) else self.pinned)
@@ -388,11 +388,11 @@ class TableView:
         where: Where | None = None,
         limit: int | None = None,
     ) -> SystemScan:
-        """Describe a read of the system table ``name``: ``table.system("files", where=col("level") == 0)``."""
+        """Return a read of the system table ``name``: ``table.system("files", where=col("level") == 0)``."""
         return self.system_table(name).scan(columns, where, limit)
 
     def branch(self, name: str) -> Self:
-        """Return the table on branch ``name``, at the latest snapshot of this branch; raises BranchNotFound."""
+        """Return the table on branch ``name``, at its latest snapshot; raises BranchNotFound for an unknown branch."""
         return replace(self, context=same_table(self.context).on_branch(name), pinned=None)
 
     def refresh(self) -> Self:

@@ -82,7 +82,7 @@ class WritableTable(TableView):
         watermark: int | None = None,
         merge_schema: MergeSchema = None,
     ) -> Snapshot | None:
-        """Replace rows by ``data`` in one commit; ``merge_schema`` as in ``write``.
+        """Replace rows by ``data`` in one commit; ``write`` describes ``merge_schema``.
 
         Without ``where``, the overwrite replaces the partitions that occur in the data, or the whole table when the
         table has no partitions or ``dynamic-partition-overwrite`` is off. With ``where``, which uses partition columns
@@ -99,7 +99,7 @@ class WritableTable(TableView):
     def writer(self, *, merge_schema: MergeSchema = None) -> TableWriter:
         """Return a writer that turns batches into commit messages, which ``commit`` commits.
 
-        ``merge_schema`` as in ``write``: the writer alters the table when a batch needs it, before it writes the batch.
+        ``merge_schema``: see ``write``. The writer alters the table when a batch needs it, before it writes the batch.
         Several writers may alter the table at the same time; a change that contradicts an earlier change raises
         SchemaMismatch. ``commit`` accepts the messages on any handle of the table, even after further alterations:
         files keep the schema with which they were written, and columns are found by field id.
@@ -130,17 +130,18 @@ class WritableTable(TableView):
         return self._completed(write.commit_messages(request, messages, overwrite, operation))
 
     def committed(self, user: str, identifier: int) -> Snapshot | None:
-        """Return the snapshot that ``user`` committed with ``identifier``; None when there is none or it has expired.
+        """Return the snapshot that ``user`` committed with ``identifier``; None when it never existed or has expired.
 
         Raises InvalidRequest when the user has committed a higher identifier instead.
         """
         return CommitRequest.of(self.context, user, identifier, None).committed_snapshot()
 
     def filter_committed(self, user: str, identifiers: Collection[int]) -> list[int]:
-        """Return the ``identifiers`` that ``user`` has not committed: all above the user's highest one (format 14.5).
+        """Return the ``identifiers`` that ``user`` has not committed (format 14.5).
 
-        This method is for a job that restarts and does not know which commits succeeded. When all snapshots of the user
-        have expired, all ``identifiers`` are returned.
+        These are the identifiers above the highest identifier that the user has committed. This method is for a job
+        that restarts and does not know which commits succeeded. When all snapshots of the user have expired, all
+        ``identifiers`` are returned.
         """
         return write.not_committed(self.context, user, identifiers)
 
@@ -162,7 +163,7 @@ class WritableTable(TableView):
         """Prepare a ``write`` or ``overwrite`` without publishing its snapshot; return None when nothing would change.
 
         The result shows the table as it would be after the publish, and has methods to publish and to discard it; see
-        ``Prepared``. ``merge_schema`` as in ``write``: the table is altered at once, and remains altered when the
+        ``Prepared``. With ``merge_schema`` (see ``write``), the table is altered at once, and remains altered when the
         result is discarded. When the table is altered after this call, ``Prepared.again`` must be called before the
         publish. Raises InvalidRequest when the user has already committed the identifier or a higher one.
         """
@@ -225,7 +226,7 @@ class WritableTable(TableView):
         and return the new column. Columns of a primary key cannot be set, and merge-engine must be deduplicate: the new
         rows replace the old rows by key. With ``sequence.field``, an old row with a higher value stays, as after
         ``write``. In an append table, the old rows are deleted as by ``delete`` and the new rows are added. Concurrent
-        commits have the same effect as for ``delete``. Raises the errors of ``delete``, and SchemaMismatch for a value
+        commits have the same effect as on ``delete``. Raises the errors of ``delete``, and SchemaMismatch for a value
         that does not fit its column and for a column that the latest schema does not have.
         """
         request = CommitRequest.of(self.context, user, None, properties)
@@ -258,9 +259,10 @@ class WritableTable(TableView):
         ``source`` has one of the forms that ``write`` takes, and is held in memory. Its columns are converted to the
         types of the table; each must be a column of the table or be named by a clause. For each row, the first clause
         of the list applies whose conditions are true: ``where`` tests the row of the table, ``source_where`` the row of
-        the source. When several rows of the source change one row, InvalidRequest names its key, unless all of them
-        delete it. ``when_not_matched_by_source`` changes the rows of the table that no row of the source matches, and
-        reads all files. Without this argument, only files that may have a key of the source are read.
+        the source. When several rows of the source change one row of the table, the merge raises InvalidRequest, which
+        names the key of this row, unless all of these source rows delete it. ``when_not_matched_by_source`` changes the
+        rows of the table that no row of the source matches, and reads all files. Without this argument, only files that
+        may have a key of the source are read.
 
         In append tables, old rows are deleted as by ``delete`` and new rows are added. With a primary key, the merge
         writes rows by key: inserts need ``on`` to be the primary key, updates merge-engine deduplicate, and with
@@ -287,7 +289,7 @@ class WritableTable(TableView):
         reads: Reads | None = None,
         work: Work = run_tasks,
     ) -> Snapshot | None:
-        """Commit files that the caller has just written; then, unless write-only, compact their buckets and expire.
+        """Commit files that the caller has just written; then compact and expire, unless the table is write-only.
 
         This method is for writers outside of this class, such as Spark's. For messages of other processes, call
         ``commit``. An error of the maintenance after the commit is logged and not raised, because the rows are
@@ -300,13 +302,13 @@ class WritableTable(TableView):
     def with_callbacks(self, *callbacks: Callable[[Self, Snapshot], object]) -> Self:
         """Return this handle with functions that are called after every commit, with the handle and the snapshot.
 
-        Each method call on this handle that commits runs every callback once, with its last snapshot. Such calls are
-        writes, changes of rows, compactions, rewrites of indexes and manifests, statistics, repairs, and alterations
-        that add a snapshot. An automatic compaction and an automatic expiry of partitions after a write call the
-        functions again. The functions are also called when a repeated commit finds that it succeeded before. So when a
-        failed call is repeated until it succeeds, each callback runs at least once. All callbacks run even when one
-        fails; then AfterCommitFailed is raised, and the commit is kept. A call that fails after it has committed a part
-        (``facts["committed"]``) does not call the functions.
+        Each method call on this handle that commits runs every callback once, with the last snapshot of the call. Such
+        calls are writes, changes of rows, compactions, rewrites of indexes and manifests, statistics, repairs, and
+        alterations that add a snapshot. An automatic compaction and an automatic expiry of partitions after a write
+        call the functions again. The functions are also called when a repeated commit finds that it succeeded before.
+        So when a failed call is repeated until it succeeds, each callback runs at least once. All callbacks run even
+        when one fails; then AfterCommitFailed is raised, and the commit is kept. A call that fails after it has
+        committed a part (``facts["committed"]``) does not call the functions.
         """
         if bad := [c for c in callbacks if not callable(c)]:
             raise InvalidRequest(f"a callback must be callable with the table and a snapshot, not {bad[0]!r:.60}")

@@ -2,8 +2,8 @@
 
 Core types:
 
-- ``ManifestFile``: a manifest in a manifest list, with its ranges
+- ``ManifestFile``: the record of a manifest in a manifest list, with the ranges of its partitions, buckets and levels
 - ``ManifestEntry``: a data file that is added or deleted
 - ``EntryColumns``: many entries as columns
-- ``IndexEntry``: an index file that is added or deleted
+- ``IndexEntry``: an index file of one bucket
 """

@@ -1,4 +1,4 @@
-"""ManifestFile and ManifestEntry: the lists of files that a snapshot adds and deletes (format 4.2, 4.3)."""
+"""ManifestFile and ManifestEntry: the records of manifest lists and of manifests (format 4.2, 4.3)."""
 
 from __future__ import annotations
 

@@ -40,9 +40,9 @@ _ARRAYS: dict[str, Callable[[bytes], tuple[Any, ...]]] = {
     "write_cols_sequences": numbers_of,
 }
 _COMPARED = 64
-"""Values of equal length up to this many bytes are compared with the previous value.
+"""If all values of a column have the same length, up to this many bytes, each is compared with the value before it.
 
-Entries are often ordered by partition, so that equal values are then looked up only once.
+Entries are often ordered by partition: a run of equal values is then looked up only once.
 """
 _KINDS = {kind.value: kind for kind in FileKind}
 _SOURCES: dict[int | None, FileSource | None] = {None: None, **{source.value: source for source in FileSource}}
@@ -93,7 +93,7 @@ class EntryColumns:
     def take(self, at: Indices | slice) -> EntryColumns:
         """Return the entries at the given positions.
 
-        The result shares the data with the argument; for a slice, it shares the columns too.
+        The result shares the data with this object; for a slice, it shares the columns too.
         """
         return replace(
             self,
@@ -211,7 +211,7 @@ class EntryColumns:
         return self.codes("partition")
 
     def of_partitions(self, chosen: Callable[[bytes], bool]) -> EntryColumns:
-        """Return the entries of the partitions for which ``chosen`` is true; it is called once per partition."""
+        """Return the entries of the partitions for which ``chosen``, called once per partition, returns True."""
         codes, partitions = self.partition_codes()
         return self.filter(np.array([chosen(partition) for partition in partitions], bool)[codes])
 
@@ -359,6 +359,9 @@ def live(columns: EntryColumns) -> Mask:
 
 
 def _identity(columns: EntryColumns, at: Indices) -> list[str]:
-    """Return the names of the identity's columns, without columns that are equal for all entries at ``at``."""
+    """Return the names of the columns that identify a file, to compare the entries at ``at``.
+
+    A seldom used column is left out if all these entries have the same value in it.
+    """
     seldom = ("extra_files", "embedded_index", "external_path")
     return ["file_name", "partition", "bucket", "level", *(n for n in seldom if len(set(columns.bytes_at(n, at))) > 1)]

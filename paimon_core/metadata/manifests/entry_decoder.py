@@ -79,7 +79,9 @@ _FIELDS = {
     "_FILE._WRITE_COLS": ("write_cols", "strings?"),
     "_FILE._WRITE_COLS_SEQUENCES": ("write_cols_sequences", "longs?"),
 }
-"""The column of each field, and its kind: with ``?`` it may be null or missing; a ``count`` must not be negative."""
+"""The column and the kind of each field. A field of a kind with ``?`` may be null or missing; a ``count`` must not be
+negative.
+"""
 _ITEMS = {"counts": ("long", 0), "strings": ("string", None), "longs": ("long", None)}
 """The type of the items of an array, and the position of null in their Avro union; None: the items are not null."""
 _LEADING = ("_VERSION", "_KIND", "_PARTITION")
@@ -231,7 +233,7 @@ def _spans(column: Column, size: int) -> Spans:
 
 
 def _check_fields(records: Records) -> None:
-    """Raise NotInColumns unless all fields have the declared types, and all required fields are present.
+    """Raise NotInColumns unless all fields have the types in ``_FIELDS``, and all required fields are present.
 
     Raises CorruptTable for a field with a damaged name.
     """

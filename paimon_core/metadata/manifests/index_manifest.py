@@ -1,7 +1,7 @@
 """Index manifests: the table index files of a snapshot, such as hash indexes and deletion vectors (format 4.4).
 
-An index manifest is complete: it lists every index file of its snapshot. Decoded values have the declared types; for
-any other type CorruptTable is raised, and for another version UnsupportedFeature, both with the path.
+An index manifest is complete: it lists every index file of its snapshot. Decoding raises CorruptTable for a value of a
+wrong type, and UnsupportedFeature for an entry of another version; both errors name the path.
 """
 
 from __future__ import annotations
@@ -29,9 +29,13 @@ class VectorRange:
     data_file: str
     """The name of the data file whose rows the vector deletes."""
     offset: int
-    """The offset of the record in bytes."""
+    """The position in the index file, in bytes, at which the record of the vector starts."""
     length: int
-    """The recorded length in bytes: of the payload (32 bits) or of the whole record (64 bits) (format 12.1)."""
+    """The recorded length in bytes (format 12.1).
+
+    For a vector of 32-bit positions, it is the length of the payload; for 64-bit positions, of the whole record.
+    """
+
     cardinality: int | None = None
     """The number of deleted rows; None: not recorded."""
 
@@ -116,9 +120,9 @@ INDEX_MANIFEST_SCHEMA = {
 
 
 def encode_indexes(entries: Iterable[IndexEntry], compression: str, form: str = "avro") -> bytes:
-    """Return the bytes of an index manifest; ``compression`` and ``form`` are as in ``encode_entries``.
+    """Return the bytes of an index manifest; the entries must not contain global indexes.
 
-    Global indexes must not be among the entries.
+    ``compression`` and ``form`` are values of the options ``manifest.compression`` and ``manifest.format``.
     """
     return write_records(INDEX_MANIFEST_SCHEMA, map(_record, entries), compression, form)
 

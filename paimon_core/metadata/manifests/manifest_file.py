@@ -1,9 +1,8 @@
 """Manifests and manifest lists, by default as Avro files: encodes and decodes their records (format 4.1 to 4.3, 4.6).
 
 Fields are found by name: unknown fields are skipped, nullable fields that an older writer did not write are None.
-Records are converted column by column, so that a manifest of 10,000 files is read quickly. Decoded values have the
-declared types; for any other type CorruptTable is raised, and for another version UnsupportedFeature, both with the
-path.
+Records are converted column by column, so that a manifest of 10,000 files is read quickly. Decoding raises CorruptTable
+for a value of a wrong type, and UnsupportedFeature for a record of another version; both errors name the path.
 """
 
 from __future__ import annotations
@@ -281,7 +280,7 @@ def decode_list(data: bytes, path: str) -> list[ManifestFile]:
 
 
 class _Records:
-    """The records of one manifest or manifest list, read column by column; all have the same writer schema."""
+    """The records of one manifest or manifest list, read column by column; all records have the same writer schema."""
 
     def __init__(self, records: list[Any], path: str) -> None:
         self.records = records

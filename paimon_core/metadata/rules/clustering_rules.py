@@ -10,7 +10,7 @@ _SWITCH = "clustering.incremental"
 
 
 def check_clustering(context: TableContext) -> None:
-    """Raise InvalidRequest, naming the option, when the table has ``clustering.incremental`` but does not allow it."""
+    """Raise InvalidRequest, naming the option, for a table with ``clustering.incremental`` that cannot be clustered."""
     options = context.options
     if not options[_SWITCH]:
         return

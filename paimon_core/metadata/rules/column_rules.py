@@ -15,9 +15,10 @@ _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def check_columns(schema: TableSchema) -> None:
-    """Raise InvalidRequest, which names the column and the rule, for a schema that not every reader and tool accepts.
+    """Raise InvalidRequest, which names the column and the rule, for a schema that some reader or tool does not accept.
 
-    Names must be text without control characters; names, comments, defaults and options must not exceed ``limits``.
+    Names must be text without control characters; names, comments, defaults and options must not be longer than
+    ``paimon_core.limits`` allows.
     """
     check_limit("the table", len(schema.fields), COLUMNS, "columns")
     _check_text("the comment of the table", schema.comment)

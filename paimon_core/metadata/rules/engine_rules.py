@@ -18,7 +18,10 @@ _ENGINE = {
 
 
 def check_engine_options(context: TableContext) -> None:
-    """Raise InvalidOption for an option that has no effect for the table's merge engine, or for a key column."""
+    """Raise InvalidOption for an option that has no effect for the table's merge engine, or for a key column.
+
+    Also raises InvalidOption for a ``remove-record-on-*`` option together with ``ignore-delete``.
+    """
     options, engine = context.options, context.options["merge-engine"]
     if not context.is_keyed:
         engine = None

@@ -12,7 +12,10 @@ _COMPARING = ("lookup", "full-compaction")
 
 
 def check_producer_options(context: TableContext) -> None:
-    """Raise InvalidOption for an option that has no effect for the table, or that names an unknown column."""
+    """Raise InvalidOption for an option that has no effect for the table, or that names an unknown column.
+
+    Also raises InvalidOption for ``streaming-read-overwrite`` with the producer lookup or full-compaction.
+    """
     options = context.options
     producer = options["changelog-producer"]
     if not context.is_keyed:

@@ -80,7 +80,7 @@ def _check_buckets(context: TableContext) -> None:
 
 
 def _check_row_tracking(context: TableContext) -> None:
-    """Check that a table with row tracking has neither a primary key nor fixed buckets."""
+    """Check that a table with row tracking has neither a primary key nor fixed buckets; refuse data evolution."""
     if context.options["data-evolution.enabled"]:
         raise UnsupportedFeature(
             f"table {context.name}: option data-evolution.enabled = true is supported for reads only",
@@ -102,7 +102,10 @@ def _check_row_tracking(context: TableContext) -> None:
 
 
 def _check_partitions(context: TableContext) -> None:
-    """Check that partition values have directory names, and that a primary key cannot be in two partitions."""
+    """Check that partition values have directory names, and that a primary key cannot be in two partitions.
+
+    A primary key without the partition keys needs bucket = -1 (cross-partition upsert), which some options exclude.
+    """
     schema = context.schema
     # Raises if no directory name can be built from the partition keys and the name that stands for null.
     partition_path(schema.partition_keys, (context.options["partition.default-name"],) * len(schema.partition_keys))

@@ -79,12 +79,12 @@ class BranchStore:
         return value
 
     def is_hidden(self, name: str) -> bool:
-        """Whether a branch is being created or deleted; if so, it does not exist for readers and writers."""
+        """Whether a branch is being created, copied or deleted: then it does not exist for readers and writers."""
         mark = self.mark(name)
         return mark is not None and mark[DOING] != RENAME
 
     def is_there(self, name: str) -> bool:
-        """Whether a branch exists and is not being created or deleted."""
+        """Whether a branch exists and is not being created, copied or deleted."""
         return name in self.names() and not self.is_hidden(name)
 
     def add_mark(self, name: str, mark: Mapping[str, str]) -> bool:

@@ -1,4 +1,8 @@
-"""ChangelogStore: lasting changelogs, which are stored as snapshot files under another name (format 16.2)."""
+"""ChangelogStore: the lasting changelogs of a table (format 16.2).
+
+A lasting changelog is a copy of a snapshot file under another name. It keeps the changes of the snapshot readable when
+the snapshot expires.
+"""
 
 from __future__ import annotations
 

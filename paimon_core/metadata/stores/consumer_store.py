@@ -47,7 +47,7 @@ class ConsumerStore:
         return [c for c in map(self._of, self.files()) if c is not None]
 
     def read(self, name: str) -> Consumer:
-        """Read one consumer; raises NotFound, and CorruptTable for a bad file."""
+        """Read one consumer; raises NotFound when it does not exist, CorruptTable for a damaged file."""
         path = self.paths.consumer(name)
         for entry in self.files():
             if entry.path == path and (found := self._of(entry)) is not None:
@@ -64,7 +64,7 @@ class ConsumerStore:
         self.storage.overwrite(self.paths.consumer(name), f'{{\n  "nextSnapshot" : {next_snapshot}\n}}'.encode())
 
     def delete(self, name: str) -> None:
-        """Delete a consumer; raises NotFound."""
+        """Delete a consumer; raises NotFound when it does not exist."""
         if not self.storage.delete([self.paths.consumer(name)]):
             raise self._not_found(name)
 

@@ -67,8 +67,8 @@ class ManifestStore:
         """Write entries, in order, to manifests of at least ``target_bytes``; return the records of the manifests.
 
         Only the last manifest may be smaller, because each commit would merge smaller manifests again (format 4.7). If
-        there are no entries, nothing is written. When a write fails, the manifests written before it are deleted and
-        the error is raised.
+        there are no entries, nothing is written. When a write fails, the manifests that this call has already written
+        are deleted and the error is raised.
         """
         names = FileNames()
         files: list[ManifestFile] = []
@@ -117,10 +117,10 @@ class ManifestStore:
     def read_each(self, manifests: Sequence[ManifestFile], texts: Collection[bytes] | None = None) -> list[Entries]:
         """Read the entries of each manifest, as columns when there are many; several files are read at the same time.
 
-        ``texts``: entries whose serialized partition contains none of these byte strings may be left out. Then only the
-        blocks of a large manifest that contain one of these byte strings are decoded. A manifest that is cached, or
-        that has been read a few times (``ManifestCache.reads_part``), is read as a whole. Raises the errors of
-        ``read_manifest``.
+        ``texts``: entries whose serialized partition contains none of these byte strings may be left out. With
+        ``texts``, only those blocks of a large manifest are decoded that contain one of these byte strings. A manifest
+        that is cached, or that has been read a few times (``ManifestCache.reads_part``), is read as a whole. Raises the
+        errors of ``read_manifest``.
         """
         partial = [texts is not None and self._reads_part(m, texts) for m in manifests]
         whole = [(m.file_name, m.file_size) for m, part in zip(manifests, partial, strict=True) if not part]
@@ -163,7 +163,7 @@ class ManifestStore:
             return decode_manifests(list(zip(data, paths, strict=True)), texts)
 
     def blocks_of(self, manifest: ManifestFile) -> list[bytes]:
-        """Return the decompressed blocks of a manifest: searching for a name is faster than decoding the entries."""
+        """Return the decompressed blocks of a manifest, in which a name is found faster than in decoded entries."""
         path = self.paths.manifest(manifest.file_name)
         with self._decoding([path]):
             return unpacked_blocks(self._read(manifest.file_name, manifest.file_size), path)

@@ -1,8 +1,9 @@
 """SnapshotStore: reads and creates the snapshots of one table, by id, by time and by writer (format 3).
 
-The hint files LATEST and EARLIEST only save a listing: a missing, damaged or outdated hint changes no result. The only
-exception is an outdated hint with an id next to a gap in the snapshot ids, but no writer leaves such a gap. When a
-snapshot expires during a read, SnapshotNotFound is raised; a snapshot file is never read in part.
+The hint files LATEST and EARLIEST only save a listing: a missing, damaged or outdated hint changes no result, with two
+exceptions. A hint LATEST without any snapshot shows that the table has lost its snapshots. An outdated hint with an id
+next to a gap in the snapshot ids gives a wrong result, but no writer leaves such a gap. When a snapshot expires during
+a read, SnapshotNotFound is raised; a snapshot file is never read in part.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ _HINT = re.compile(rb"[1-9]\d{0,18}")
 class Publisher(Protocol):
     """Creates snapshots for a catalog: if several writers use one snapshot id, exactly one succeeds (format 14.4).
 
-    It is used for catalogs that commit on a server or under a lock. A publisher can be pickled, because contexts are
-    sent to other processes.
+    A publisher is used for catalogs that commit on a server or under a lock. A publisher can be pickled, because
+    contexts are sent to other processes.
     """
 
     @property
@@ -98,7 +99,7 @@ class SnapshotStore:
         """Return the latest snapshot; None for a table that never had a snapshot.
 
         Raises SnapshotNotFound when there is a hint LATEST but no snapshot, or the snapshot was missing at every
-        attempt: such a table has lost its snapshots, and a caller must not treat it as an empty table.
+        attempt: such a table may have lost its snapshots, and a caller must not treat it as an empty table.
         """
         try:
             return read_again(self._latest)
@@ -155,7 +156,7 @@ class SnapshotStore:
         return snapshot
 
     def _meaning(self, snapshot_id: int) -> str:
-        """Return a sentence for an error: the loss that an unreadable snapshot means, and the remaining snapshots."""
+        """Return a sentence for an error: what is lost with an unreadable snapshot, and which snapshots remain."""
         ids = self.ids()
         if [i for i in ids if i > snapshot_id]:
             return f"Only this version is lost: newer snapshots up to {ids[-1]} have their own files"
@@ -168,7 +169,8 @@ class SnapshotStore:
     def as_of(self, time_millis: int) -> Snapshot:
         """Return the latest snapshot committed at or before a time in epoch milliseconds (format 15.4).
 
-        Raises SnapshotNotFound, with the time of the earliest snapshot, when all snapshots are later.
+        Raises SnapshotNotFound when all snapshots are later (the error has the time of the earliest snapshot), and when
+        there are no snapshots.
         """
         try:
             found = read_again(lambda: self._as_of(time_millis))
@@ -200,8 +202,9 @@ class SnapshotStore:
     def create(self, snapshot: Snapshot, base: Snapshot | None = None) -> bool:
         """Create the snapshot file; return False when another writer has used the id (format 14.4). Writes no hint.
 
-        ``base``: the snapshot on which this snapshot was built; a catalog that owns the history checks that it is the
-        latest. Raises StorageError when nothing was created, CommitStateUnknown when the outcome is unknown.
+        ``base``: the snapshot on which this snapshot was built; a catalog that owns the history checks that ``base`` is
+        the latest snapshot. Raises StorageError when nothing was created, CommitStateUnknown when the outcome is
+        unknown.
         """
         path = self.paths.snapshot(snapshot.id)
         if self.publisher is not None:
@@ -212,7 +215,7 @@ class SnapshotStore:
         """Create the snapshot file and write its id to the hint LATEST; returns and raises as ``create`` does."""
         if not self.create(snapshot, base):
             return False
-        with contextlib.suppress(OSError):  # the commit has succeeded, and readers check an outdated hint
+        with contextlib.suppress(OSError):  # the snapshot exists, and readers do not trust the hint
             self.write_latest_hint(snapshot.id)
         return True
 

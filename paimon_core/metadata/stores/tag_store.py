@@ -28,7 +28,10 @@ from paimon_core.storage.storage import Storage
 CREATED = "tagCreateTime"
 RETAINED = "tagTimeRetained"
 RENAMED_FROM = "renamedFrom"
-"""A JSON member that only this library writes and reads: the old tag of a rename, and the time of its file."""
+"""A JSON member that only this library writes and reads.
+
+A rename records in the new tag the name of the old tag and the modification time of the old tag's file.
+"""
 _PREFIX = "tag-"
 _DURATION = re.compile(
     r"([-+]?)P(?:([-+]?\d{1,12})D)?(?:T(?=[-+\d])(?:([-+]?\d{1,12})H)?(?:([-+]?\d{1,12})M)?(?:([-+]?\d{1,15}(?:\.\d{0,9})?)S)?)?",
@@ -86,7 +89,7 @@ class TagStore:
         return self.storage.exists(self.paths.tag(name))
 
     def read(self, name: str) -> Tag:
-        """Read one tag; raises TagNotFound, and CorruptTable for a bad file."""
+        """Read one tag; raises TagNotFound when it does not exist, CorruptTable for a damaged file."""
         path = self.paths.tag(name)
         try:
             return _parsed(name, self.storage.read(path), path)
@@ -98,8 +101,8 @@ class TagStore:
     ) -> Tag:
         """Create a tag that is kept for ``retained_millis``; None: until the tag is deleted.
 
-        ``now_millis`` is the creation time, by default now. Raises AlreadyExists, and InvalidRequest for a name that is
-        not a file name.
+        ``now_millis`` is the creation time, by default the current time. Raises AlreadyExists when a tag of this name
+        exists, InvalidRequest for a name that is not a file name.
         """
         tag = new_tag(name, snapshot, retained_millis, now_millis)
         self.add(tag)
@@ -108,23 +111,29 @@ class TagStore:
     def add(self, tag: Tag, renamed_from: Mapping[str, Any] | None = None) -> None:
         """Create the file of a new tag; raises as ``create`` does.
 
-        ``renamed_from``: ``source`` of the old tag of a rename. The existence of the file is checked before the write:
-        two tags of one snapshot without retention have the same content, so they cannot be distinguished after the
-        write.
+        ``renamed_from``: for the new tag of a rename, the value that ``source`` returned for the old tag. The existence
+        of the file is checked before the write: two tags of one snapshot without retention have the same content, so
+        they cannot be distinguished after the write.
         """
         path = self.paths.tag(tag.name)
         if self.storage.exists(path) or not create_once(self.storage, path, _json(tag, renamed_from).encode()):
             raise AlreadyExists(f"tag {tag.name!r} exists in {self.paths.root}", tag=tag.name, path=path)
 
     def source(self, name: str) -> dict[str, Any]:
-        """Return the facts that a rename records about the old tag: name and file time; raises TagNotFound."""
+        """Return what a rename of this tag records in the new tag: the name and the file's modification time.
+
+        Raises TagNotFound when the tag does not exist.
+        """
         for entry in self.storage.list(self.paths.tag_directory):
             if entry.path == self.paths.tag(name) and not entry.is_directory:
                 return {"name": name, "modifiedMillis": entry.modified_millis}
         raise _not_found(name, self.paths.tag(name))
 
     def renamed_from(self, name: str) -> Any:
-        """Return the ``source`` that a rename recorded; None for a tag that no rename created. Raises TagNotFound."""
+        """Return the ``source`` of the old tag that a rename recorded in this tag; None if no rename created it.
+
+        Raises TagNotFound when the tag does not exist.
+        """
         path = self.paths.tag(name)
         try:
             data = self.storage.read(path)
@@ -138,7 +147,7 @@ class TagStore:
         self.storage.overwrite(self.paths.tag(tag.name), _json(tag).encode())
 
     def delete(self, name: str) -> None:
-        """Delete a tag's file; raises TagNotFound."""
+        """Delete a tag's file; raises TagNotFound when the tag does not exist."""
         path = self.paths.tag(name)
         if not self.storage.delete([path]):
             raise _not_found(name, path)

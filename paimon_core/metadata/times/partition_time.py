@@ -21,7 +21,10 @@ BY_VALUE = "values-time"
 
 @dataclass(frozen=True)
 class PartitionTime:
-    """Computes the time of a partition from ``partition.timestamp-pattern``, or without it from the first value."""
+    """Computes the time of a partition by the option ``partition.timestamp-pattern``.
+
+    Without this option, the time is the value of the first partition column.
+    """
 
     context: TableContext
 
@@ -92,7 +95,8 @@ def is_expired_by_value(context: TableContext, partition: bytes, now_millis: int
 def check_partition_expiry(context: TableContext) -> None:
     """Check the options of partition expiry of a new table; raises InvalidRequest naming the option.
 
-    The table must have partitions, the formatter must be supported, and the pattern must name a partition column.
+    The table must have partitions and ``partition.expiration-time``, the formatter must be supported, and the pattern
+    must name a partition column.
     """
     options, keys = context.options, context.schema.partition_keys
     given = [o for o in options.values if o.startswith("partition.expiration") or o in (PATTERN, FORMATTER)]

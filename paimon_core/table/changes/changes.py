@@ -81,7 +81,7 @@ class Changes:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """``rowkind``, with ``with_commit`` then ``_SNAPSHOT_ID`` and ``_COMMIT_TIME``, then ``columns``."""
+        """``rowkind``, then (if ``with_commit`` is set) ``_SNAPSHOT_ID`` and ``_COMMIT_TIME``, then ``columns``."""
         commit = [SNAPSHOT_ID, COMMIT_TIME] if self.with_commit else []
         return pa.schema([ROW_KIND, *commit, *(f.arrow for f in self.context.schema.select(self.columns))])
 
@@ -191,7 +191,10 @@ def _checked(changes: Changes) -> Changes:
 
 
 def one_difference(context: TableContext, first: Version, last: Version) -> tuple[Segment, ...]:
-    """Return one segment, the difference of two versions, or none if they are equal; raises SnapshotNotFound."""
+    """Return one segment, the difference of two versions; for equal versions, return no segment.
+
+    Raises SnapshotNotFound for a version that cannot be read.
+    """
     before, after = known(context, first).snapshot, known(context, last).snapshot
     if before == after:
         return ()

@@ -33,7 +33,8 @@ def difference(
     """Yield the rows that differ between two snapshots, by partition and bucket; a snapshot None has no rows.
 
     ``where`` is used only to leave out partitions, not to filter rows. Both versions are read with the columns and
-    options of ``context``. Raises SnapshotNotFound when a snapshot expires before its files are read, CorruptTable.
+    options of ``context``. Raises SnapshotNotFound when a snapshot expires before its files are read, CorruptTable for
+    a damaged or missing file.
     """
     pruner = (
         None
@@ -48,7 +49,10 @@ def difference(
 
 
 def difference_of_place(context: TableContext, changed: ChangedPlace) -> Iterator[pa.Table]:
-    """Yield the rows that differ in one place: all columns of the table and ``_VALUE_KIND``; raises CorruptTable."""
+    """Yield the rows that differ in one place: all columns of the table and ``_VALUE_KIND``.
+
+    Raises CorruptTable for a damaged or missing file.
+    """
     return (keyed_difference if context.is_keyed else row_difference)(context, changed)
 
 

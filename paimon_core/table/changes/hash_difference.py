@@ -1,7 +1,8 @@
 """Hash difference: finds, by row hashes, the surplus rows: rows that one of two sides has more often than the other.
 
 Memory: 1 byte per row, and 200 bytes for each of at most ``BIN_ROWS`` rows. The hashes of more rows are distributed by
-value over files (bins) on local disk, so that equal hashes are in the same bin.
+value over files (bins) on local disk, so that equal hashes are in the same bin. With ``write-buffer-spillable`` =
+false, all hashes are one bin in memory.
 """
 
 from __future__ import annotations

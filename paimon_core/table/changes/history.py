@@ -1,4 +1,4 @@
-"""History: the snapshots between two versions, read together, because a rollback can change ids."""
+"""History: the snapshots between two versions, read together, because a rollback frees their ids for new snapshots."""
 
 from __future__ import annotations
 

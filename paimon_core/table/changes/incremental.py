@@ -43,13 +43,13 @@ from paimon_core.table.changes.versions import EMPTY, Version, find_version, kno
 
 @dataclass(frozen=True)
 class WrittenPlan:
-    """Plans a read of the new files of some snapshots or, with ``logged``, of their changelog files."""
+    """Plans a read of the new files of the snapshots ``steps`` or, with ``logged``, of their changelog files."""
 
     steps: tuple[Snapshot, ...]
     logged: bool = False
 
     def __call__(self, scan: ScanDescription) -> ScanPlan:
-        """Return the splits with the new files; rows of different files are not merged."""
+        """Return the splits with these files; rows of different files are not merged."""
         keeps = _partition_test(scan.context, scan.where)
         splits: list[Split] = []
         count = 0
@@ -154,7 +154,7 @@ def incremental_scan(
 ) -> Scan:
     """Return the scan of the changes that the ``option`` with this ``value`` selects.
 
-    Raises InvalidRequest for an invalid range, SnapshotNotFound and TagNotFound for expired snapshots and tags.
+    Raises InvalidRequest for an invalid range, SnapshotNotFound for an expired snapshot, TagNotFound for a deleted tag.
     """
     context.options.check_scannable(context.name)
     check_producer(context)

@@ -1,8 +1,9 @@
 """Keyed difference: finds how the row of each key differs between two versions of one place, by key windows.
 
 A place is a bucket, or a whole partition. A file that both versions have is read only if its key range overlaps with a
-file that only one version has. A file of both versions is read once: the rows of a window are merged twice, once to the
-earlier and once to the later version. The comparison needs the memory of a merge (``lsm.key_windows``).
+file that only one version has. No file is read twice: the rows of all files in one range of keys (a window) are merged
+once to the rows of the earlier version, and once to the rows of the later version. The comparison needs the memory of a
+merge (``lsm.key_windows``).
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from paimon_core.schema import KIND_FIELD, SEQUENCE_FIELD, VALUE_KIND
 
 _COMMON, _BEFORE, _AFTER = range(3)
 _Owned = tuple[int, Part]
-"""A part, which is a file with its deletion vectors, after the versions that have it: _COMMON (both), _BEFORE or
-_AFTER."""
+"""The owner of a part, and the part, which is a file with its deletion vector. The owner states the versions that have
+the part: _COMMON (both), _BEFORE or _AFTER."""
 
 
 def keyed_difference(context: TableContext, group: ChangedPlace) -> Iterator[pa.Table]:

@@ -42,7 +42,7 @@ class Segment:
 
     way: Way
     start: int
-    """The id of the version before the segment; its own changes are not included."""
+    """The id of the version before the segment, whose own changes are not in the segment."""
     end: int
     reason: str
     snapshots: tuple[Snapshot, ...] = ()
@@ -70,7 +70,10 @@ class Planner:
     """Whether differences combine as few snapshots as possible, because rows name their snapshot (``with_commit``)."""
 
     def segments(self, history: History) -> tuple[Segment, ...]:
-        """Return the segments of a range in order; raises SnapshotNotFound."""
+        """Return the segments of a range in order.
+
+        Raises SnapshotNotFound when a difference needs a version that cannot be read.
+        """
         start, end = history.start, history.end
         if history.is_broken:
             return (self._difference(history, start.id, end.id, "the end was not built on the start"),)
@@ -164,7 +167,7 @@ class Planner:
         return found
 
     def _settled(self, history: History, first: int) -> tuple[dict[int, bool], list[int]]:
-        """Return by version id whether it is settled, and the ids of compactions of new rows that have no changelog.
+        """Return by id whether a version is settled, and the ids of compactions of new rows that have no changelog.
 
         A version that cannot be read is not settled, except the first and the last version of the range, which count as
         settled when this cannot be determined.
@@ -249,7 +252,7 @@ class Planner:
 
 
 def inexact(schema: TableSchema, options: TableOptions) -> str:
-    """Return why the changelog of a table may not give the rows of the next version; "" when it gives them."""
+    """Return why the changelog of a table may not give the rows of the next version; "" when it gives these rows."""
     producer, engine = options["changelog-producer"], options["merge-engine"]
     if options["record-level.expire-time"] is not None:
         return "compactions drop expired records without a changelog"

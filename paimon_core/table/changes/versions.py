@@ -49,8 +49,8 @@ def find_version(context: TableContext, bound: Bound, name: str) -> Version:
     An int is a snapshot id; 0 selects the empty table before its first snapshot. A text is the name of a tag, when the
     tag exists, otherwise a time in ISO format. A time selects the snapshot that was the latest at that time; a time
     before snapshot 1 selects the empty table. An expired snapshot is read from a tag that contains it; without such a
-    tag, ``snapshot`` of the result is None. Times without offset are local. Raises SnapshotNotFound, and
-    InvalidRequest, which names the argument ``name``.
+    tag, ``snapshot`` of the result is None. Times without offset are local. Raises SnapshotNotFound for a time whose
+    snapshot has expired, and InvalidRequest, which names the argument ``name``, for any other bound.
     """
     if isinstance(bound, Snapshot):
         return version_of(bound)

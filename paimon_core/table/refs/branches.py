@@ -25,7 +25,7 @@ class Branches:
     def create(self, name: str, *, tag: str | None = None) -> None:
         """Create a branch with the schemas of this branch and the rows of ``tag`` (without ``tag``: no rows).
 
-        Raises AlreadyExists, TagNotFound, and InvalidRequest for an invalid name.
+        Raises AlreadyExists for an existing branch, TagNotFound for an unknown tag, InvalidRequest for an invalid name.
         """
         create_branch(table_to_change(self.context), name, tag)
 
@@ -36,18 +36,19 @@ class Branches:
         return [name for name in branches.names() if name in links or not branches.is_hidden(name)]
 
     def rename(self, name: str, new_name: str) -> None:
-        """Rename a branch; no process may write to it at the same time. After a crash the branch has the old name, the
-        new name or both.
+        """Rename a branch; no process may write to the branch at the same time.
 
-        Raises BranchNotFound, AlreadyExists, InvalidRequest, and CommitConflict when a concurrent writer committed to
-        the branch.
+        After a crash the branch has the old name, the new name or both. Raises BranchNotFound for an unknown ``name``,
+        AlreadyExists for a ``new_name`` that exists, InvalidRequest for an invalid name, and CommitConflict when a
+        concurrent writer committed to the branch.
         """
         rename_branch(table_to_change(self.context), name, new_name)
 
     def delete(self, name: str) -> None:
-        """Delete a branch; data files that only this branch used become orphans. Raises BranchNotFound, InvalidRequest.
+        """Delete a branch; data files that only this branch used become orphans.
 
-        ``maintenance.plan_branch_deletion`` shows which files would be deleted.
+        ``maintenance.plan_branch_deletion`` shows which files would be deleted. Raises BranchNotFound for an unknown
+        branch, InvalidRequest for main.
         """
         delete_branch(table_to_change(self.context), name)
 
@@ -56,6 +57,7 @@ class Branches:
 
         Snapshots become visible one after the other, in their order on ``name``; the next call completes an interrupted
         call. Branch ``name`` still exists afterwards. Raises CommitConflict, which names what would be lost, when this
-        branch has changed since ``name`` was created; BranchNotFound, InvalidRequest.
+        branch has changed since ``name`` was created; BranchNotFound for an unknown branch; InvalidRequest for a branch
+        without snapshots and for this branch; CommitStateUnknown, after which the call must be repeated.
         """
         return fast_forward(table_to_change(self.context), name)

@@ -42,9 +42,9 @@ class LeaseTag:
     tag: str
     snapshot_id: int
     holder: str
-    """The holder that was stated when the lease was created; "" when none was stated."""
+    """The holder that was stated when the lease was created; "" when no holder was stated."""
     expires_millis: int | None
-    """The epoch milliseconds at which the protection ends; None: it ends when the tag is deleted by hand."""
+    """The epoch milliseconds at which the protection ends; None: it ends when someone deletes the tag."""
 
 
 class Lease(Generic[View]):
@@ -88,9 +88,9 @@ class Lease(Generic[View]):
         self.table: View = open_at(self.tag.snapshot)
 
     def renew(self, keep_for: datetime.timedelta) -> None:
-        """Protect the snapshot for ``keep_for`` from now on, even if its snapshot file has expired; creates a new tag.
+        """Protect the snapshot for ``keep_for`` from now on, even if its snapshot file has expired.
 
-        The old tag is deleted after the new tag was created, so that the snapshot is protected at every moment. Raises
+        A new tag is created, then the old tag is deleted, so that the snapshot is protected at every moment. Raises
         InvalidRequest when the lease would last more than ``LONGEST`` in all, TagNotFound when the lease has ended and
         its tag is deleted.
         """

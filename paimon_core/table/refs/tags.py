@@ -47,8 +47,8 @@ class Tags:
         after ``watermark``. After ``keep_for``, ``expire`` and later commits may delete the tag; the default is option
         ``tag.default-time-retained``.
 
-        Raises AlreadyExists, SnapshotNotFound, and InvalidRequest (for example for a name of digits only, which looks
-        like an id).
+        Raises AlreadyExists when a tag of this name exists, SnapshotNotFound when there is no such snapshot, and
+        InvalidRequest for a wrong argument (for example a name of digits only, which looks like an id).
         """
         self.context.paths.tag(name)  # raises InvalidRequest for an invalid name
         if sum(v is not None for v in (snapshot, time, watermark)) > 1:
@@ -65,18 +65,19 @@ class Tags:
         )
 
     def rename(self, name: str, new_name: str) -> Tag:
-        """Rename a tag; raises TagNotFound, AlreadyExists, InvalidRequest.
+        """Rename a tag; raises TagNotFound for an unknown ``name``, InvalidRequest for an invalid ``new_name``.
 
-        An existing tag with the new name is never changed. Renaming a tag to its own name changes nothing. After a
-        crash the tag may have both names; the same call then finishes.
+        When a tag with the new name exists, it is not changed, and AlreadyExists is raised. Renaming a tag to its own
+        name changes nothing. After a crash the tag may have both names; the same call then completes the rename.
         """
         return rename_tag(table_to_change(self.context), name, new_name)
 
     def replace(self, name: str, snapshot: int | None = None, *, keep_for: datetime.timedelta | None = None) -> Tag:
-        """Make an existing tag refer to another snapshot (default as in ``create``), in one atomic step.
+        """Make an existing tag refer to another snapshot, in one atomic step.
 
-        Without ``keep_for`` the tag is kept until it is deleted. Files that only the old snapshot used are deleted.
-        Raises TagNotFound, SnapshotNotFound, InvalidRequest.
+        The default of ``snapshot`` is the snapshot to which the table is pinned, or the latest. Without ``keep_for``
+        the tag is kept until it is deleted. Files that only the old snapshot used are deleted. Raises TagNotFound for
+        an unknown tag, SnapshotNotFound when there is no such snapshot, InvalidRequest for a wrong argument.
         """
         retained = None if keep_for is None else self._retained(name, keep_for)
         return self._tag_snapshot(
@@ -88,11 +89,11 @@ class Tags:
         return same_table(self.context).tags.list()
 
     def read(self, name: str) -> Tag:
-        """Return one tag; raises TagNotFound."""
+        """Return one tag; raises TagNotFound when it does not exist."""
         return same_table(self.context).tags.read(name)
 
     def delete(self, name: str) -> None:
-        """Delete a tag, and the files that only this tag used; raises TagNotFound."""
+        """Delete a tag, and the files that only this tag used; raises TagNotFound when the tag does not exist."""
         delete_tag(table_to_change(self.context), name)
 
     def expire(self, *, older_than: datetime.timedelta | None = None) -> tuple[str, ...]:
@@ -141,7 +142,7 @@ def rollback_target(
 ) -> Snapshot:
     """Return the snapshot to roll back to; raises InvalidRequest unless exactly one argument is given.
 
-    Raises SnapshotNotFound, TagNotFound.
+    Raises SnapshotNotFound or TagNotFound when the snapshot or the tag does not exist.
     """
     if sum(v is not None for v in (snapshot, tag, time, watermark)) != 1:
         raise InvalidRequest("a rollback takes exactly one of snapshot, tag, time and watermark")

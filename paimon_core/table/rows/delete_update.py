@@ -86,7 +86,7 @@ def check_update(context: TableContext, assignments: Assignments) -> None:
 
 
 def commit_change(request: CommitRequest, where: Predicate | None, change: Change) -> Committed | None:
-    """Commit the result of ``change`` for the latest snapshot; repeat both after a conflicting concurrent commit."""
+    """Commit what ``change`` returns for the latest snapshot; after a conflict, repeat the change and the commit."""
     check_takes_effect(request.context)
 
     def read(context: TableContext) -> Found[tuple[ScanPlan, Predicate | None]]:

@@ -15,7 +15,7 @@ from paimon_core.types import BINARY_ROOTS, STRING_ROOTS
 
 _TEXTS = {pa.string(), pa.binary(), pa.large_string(), pa.large_binary()}
 _MOST_BYTES = 1 << 30
-"""The maximum bytes of a column's dictionary arrays; a larger column is decoded: a plain array has at most 2 GiB."""
+"""The maximum bytes of the dictionary arrays of a column. A larger column is decoded: an array has at most 2 GiB."""
 
 
 def conform_encoded(
@@ -48,7 +48,10 @@ def conform_encoded(
 
 
 def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray | None:
-    """Return the column as one dictionary array without unused values; None if texts are short or seldom repeat."""
+    """Return the column as one dictionary array without unused values.
+
+    None for a column of plain texts that are short or seldom repeat.
+    """
     kind = column.type
     if pa.types.is_dictionary(kind) and kind.value_type in _TEXTS:
         whole = column.combine_chunks()
@@ -64,8 +67,8 @@ def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray | None:
 def joined_encoded(tables: Sequence[pa.Table]) -> pa.Table:
     """Concatenate tables; columns that a table lacks are null in the rows of the table.
 
-    A column that is a dictionary array in some tables becomes a dictionary array in the result, or is decoded. Raises
-    ArrowException when the types of a column differ.
+    A column that is a dictionary array in some tables becomes a dictionary array in the result; if it is too large, it
+    is decoded (``_MOST_BYTES``). Raises ArrowException when the types of a column differ.
     """
     for name in sorted({f.name for t in tables for f in t.schema if pa.types.is_dictionary(f.type)}):
         holders = [t[name] for t in tables if name in t.column_names]

@@ -1,8 +1,8 @@
 """Key numbers: numbers the distinct keys of the source of a merge, and finds the numbers of the keys of other rows.
 
 The keys are sorted once: a single column of whole numbers, dates or times by its values, any other key by the hash of
-its BinaryRow bytes (``table_indexes.key_index``). A search costs one binary search per row. Memory: 8 bytes for each
-distinct key, or 20 bytes plus the size of the key.
+its BinaryRow bytes (``table_indexes.key_index``). A search costs one binary search per row. Memory for each distinct
+key: 8 bytes if it is a whole number, a date or a time; otherwise 20 bytes plus the size of the key.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class KeyNumbers:
 
     @staticmethod
     def of(columns: Sequence[pa.ChunkedArray], types: Sequence[DataType]) -> KeyNumbers:
-        """Number the keys; ``columns`` has one column for each type, in the form of ``comparable``."""
+        """Number the keys; ``columns`` has one column for each type, as ``comparable`` returns it."""
         valid = _valid(columns)
         if len(columns) == 1 and _is_whole(columns[0].type):
             return KeyNumbers(tuple(types), np.unique(_whole(columns[0])[valid]), None)

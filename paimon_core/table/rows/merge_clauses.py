@@ -29,7 +29,7 @@ class Update:
     """Set columns of a matching row; ``set`` None sets all columns of the source except the columns ``on``.
 
     A function in ``set`` gets two Arrow tables: the old rows and, in the same order, the source rows that match them.
-    In ``when_not_matched_by_source`` it gets the old rows only.
+    In ``when_not_matched_by_source`` the function gets the old rows only.
     """
 
     set: Values | None = None
@@ -142,9 +142,10 @@ def set_of(clause: Update, context: TableContext, source: Sequence[str], on: Seq
 
 
 def as_functions(values: Values, *tables: pa.Table, source: pa.Table | None) -> dict[str, Any]:
-    """Return the values for ``assigned``: source columns become functions that return the column of ``source``.
+    """Return ``values`` in the form that ``assigned`` takes, where a function has one argument.
 
-    Functions become functions that call them with ``tables``. The new functions ignore their argument.
+    A source column becomes a function that returns this column of ``source``. A function becomes a function that calls
+    it with ``tables``. The new functions ignore their argument.
     """
     return {column: _function(value, tables, source) for column, value in values.items()}
 

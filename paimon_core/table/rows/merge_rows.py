@@ -155,7 +155,10 @@ class Merge:
         return row_sizes(self.source.rows)
 
     def updated(self, rows: pa.Table, values: Values, source_rows: Numbers) -> Iterator[pa.Table]:
-        """Yield ``rows`` of the table, in parts, with new values; ``source_rows`` are their source rows, or -1."""
+        """Yield ``rows`` of the table, in parts, with new values.
+
+        ``source_rows`` has for each row the number of its source row, or -1 for every row.
+        """
         if not len(source_rows):
             return
         matched = source_rows[0] >= 0
@@ -220,8 +223,8 @@ class Merge:
 def merged_rows(merge: Merge, plan: ScanPlan, where: Predicate | None) -> list[CommitMessage]:
     """Return the messages of a merge into an append table; ``where`` selects the rows that may match.
 
-    When the call fails, the files that it has written are deleted. Raises SnapshotNotFound and CorruptTable as reads
-    do.
+    When the call fails, the files that it has written are deleted. Raises SnapshotNotFound when the snapshot expires
+    during the call, CorruptTable for a damaged file.
     """
     if plan.snapshot is None:
         return _merged_rows(merge, [], where)

@@ -168,7 +168,10 @@ def check_on(context: TableContext, on: Any) -> None:
 def _with_others(
     rows: pa.Table, table: pa.Table, others: Sequence[str], tested: frozenset[str], first_row: int
 ) -> pa.Table:
-    """Append the columns ``others``, which the table lacks; columns of conditions are converted to types of Paimon."""
+    """Append the source columns ``others``, which the table to change lacks.
+
+    Columns that conditions use are converted to types of Paimon.
+    """
     for name in others:
         column = table.select([name])
         if name in tested:

@@ -66,8 +66,8 @@ def changed_rows(
 ) -> list[CommitMessage]:
     """Return messages that delete the matching rows of a plan and, with ``assignments``, add new versions of the rows.
 
-    When the call fails, the files that it has written are deleted. Raises SnapshotNotFound and CorruptTable as reads
-    do.
+    When the call fails, the files that it has written are deleted. Raises SnapshotNotFound when the snapshot expires
+    during the call, CorruptTable for a damaged file.
     """
     if plan.snapshot is None:
         return []
@@ -200,7 +200,10 @@ def check_takes_effect(context: TableContext) -> None:
 
 
 def check_assignments(context: TableContext, assignments: object) -> None:
-    """Raise InvalidRequest unless ``assignments`` maps columns of the table to values or functions."""
+    """Raise InvalidRequest unless ``assignments`` maps columns outside of the primary key to new values.
+
+    Raises SchemaMismatch for an unknown column.
+    """
     if not isinstance(assignments, Mapping) or not assignments:
         raise InvalidRequest(f"update needs a mapping of columns to values, not {assignments!r:.60}")
     for column in assignments:

@@ -1,8 +1,7 @@
 """Position: the progress of a streaming read, as a small value that can be stored, and from which a read continues.
 
-A position contains the id of the next snapshot, and the name of the delta manifest list of the snapshot before it,
-which is unique. So a stream detects a rollback below the position, although later commits reuse the ids of the deleted
-snapshots.
+A position contains the id of the next snapshot, and the unique name of the delta manifest list of the snapshot before
+it. So a stream detects a rollback below the position, although later commits reuse the ids of the deleted snapshots.
 """
 
 from __future__ import annotations

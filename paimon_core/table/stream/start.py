@@ -50,7 +50,7 @@ def open_stream(
             position = starting_position(context, start, full=full)
     stream = TableStream(context, position, scan.columns, scan.where, on_overwrite, consumer, known)
     if consumer is not None and known is None:
-        stream.commit()  # from now on the snapshots do not expire
+        stream.commit()  # from now on the unread snapshots do not expire
     return stream
 
 

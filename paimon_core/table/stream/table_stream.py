@@ -67,7 +67,7 @@ class Batch:
 
     @property
     def kind(self) -> str:
-        """The content of the batch: "full", "delta", "changelog", or "overwrite" (the rows that it has changed)."""
+        """The content of the batch: "full", "delta", "changelog", or "overwrite" (the rows that it changed)."""
         return self.plan.kind
 
     @property
@@ -83,7 +83,7 @@ class Batch:
     def to_batches(self) -> pa.RecordBatchReader:
         """Return the rows; changes of one key are in the order in which they were made. Rows of a full batch are +I.
 
-        Raises SnapshotNotFound when the snapshot expires before its rows are read, CorruptTable.
+        Raises SnapshotNotFound when the snapshot expires before its rows are read, CorruptTable for a damaged file.
         """
         rows = (
             b for unit in self.units for b in read_unit(self.context, self.snapshot, unit, self.columns, self.where)
@@ -98,7 +98,7 @@ class Batch:
 def read_unit(
     context: TableContext, snapshot: Snapshot, unit: Unit, columns: Sequence[str], where: Predicate | None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one unit, in the schema of ``changes_schema``; raises SnapshotNotFound, CorruptTable."""
+    """Yield the rows of one unit, in the schema of ``changes_schema``; raises the errors of ``Batch.to_batches``."""
     if isinstance(unit, Split):
         yield from _content(context, unit, columns, where)
         return
@@ -154,17 +154,18 @@ class TableStream:
 
     @property
     def position(self) -> Position:
-        """The position after the last batch of ``poll``, and after snapshots without changes that follow it."""
+        """The position after the last batch of ``poll``, and after snapshots without changes that follow this batch."""
         return self._position
 
     def poll(self, until: Until | None = None) -> Batch | None:
         """Return the next batch; None when there is no newer snapshot, or the next snapshot is after the end ``until``.
 
-        The batch has the changes of one snapshot. Concurrent commits do not affect the batch; an expiry or a rollback
-        of the snapshot raises SnapshotNotFound or ReadOutdated. After an error, the position is unchanged. Raises
-        TableNotFound when the table was dropped or re-created. For an overwrite, it raises InvalidRequest, which names
-        the snapshot, if ``on_overwrite`` is "fail", and SnapshotNotFound if the previous snapshot has expired, so that
-        the changes cannot be computed.
+        None also when the next snapshot is younger than ``streaming.read.snapshot.delay``. The batch has the changes of
+        one snapshot. Concurrent commits do not affect the batch; an expiry or a rollback of the snapshot raises
+        SnapshotNotFound or ReadOutdated. After an error, the position is before the snapshot that caused it. Raises
+        TableNotFound when the table was dropped or re-created. For an overwrite, ``poll`` raises InvalidRequest, which
+        names the snapshot, if ``on_overwrite`` is "fail", and SnapshotNotFound if the previous snapshot has expired, so
+        that the changes cannot be computed.
         """
         while (snapshot := self._next()) is not None:
             if until is not None and until.is_beyond(snapshot):
@@ -196,10 +197,11 @@ class TableStream:
     ) -> Iterator[Batch]:
         """Yield batches forever, or up to the end ``until``; wait for ``interval`` when there is no new batch.
 
-        The default of ``interval`` is option ``continuous.discovery-interval``. The pauses are calls of ``stop.wait``;
-        the stream ends when a call returns True. With ``consumer.mode = at-least-once``, a batch is committed when the
-        caller requests the next batch; otherwise the caller must call ``commit`` after the rows of a batch are
-        processed. Raises the errors of ``poll``.
+        The default of ``interval`` is option ``continuous.discovery-interval``, and of ``until`` the watermark in
+        option ``scan.bounded.watermark``. The pauses are calls of ``stop.wait``; the stream ends when a call returns
+        True. With ``consumer.mode = at-least-once``, a batch is committed when the caller requests the next batch;
+        otherwise the caller must call ``commit`` after the rows of a batch are processed. Raises the errors of
+        ``poll``.
         """
         seconds = self._interval(interval)
         stop = stop or threading.Event()
@@ -263,7 +265,7 @@ def next_snapshot(context: TableContext, position: Position) -> Snapshot | None:
     """Return the snapshot to read next, at the position; None when this snapshot does not exist yet.
 
     Raises ReadOutdated after a rollback below the position, SnapshotNotFound when the snapshot has expired,
-    TableNotFound.
+    TableNotFound when the table was dropped or re-created.
     """
     found: Snapshot | None
     try:
@@ -316,7 +318,10 @@ class Until:
         )
 
     def is_reached(self, position: Position, following: Snapshot | None, now_millis: int) -> bool:
-        """Whether the stream has ended: the next snapshot (``following``, if it exists) exceeds a bound."""
+        """Whether the stream has ended, because the next snapshot ``following`` exceeds a bound.
+
+        Without a next snapshot, the stream has ended if it is past ``snapshot``, or ``time`` is over.
+        """
         if following is not None:
             return self.is_beyond(following)
         done = self.snapshot is not None and position.next_snapshot > self.snapshot

@@ -59,7 +59,7 @@ class _Groups:
         return pa.array(out)
 
     def newest(self) -> pa.Array:
-        """Return the latest creation time of each group; null if no file of the group has one."""
+        """Return the latest creation time of each group; null if no file of the group has a creation time."""
         out = np.full(len(self.keys), np.iinfo(np.int64).min)
         least = np.iinfo(np.int64).min
         times = (least if e.file.creation_time_millis is None else e.file.creation_time_millis for e in self.entries)

@@ -108,7 +108,7 @@ def options(source: Source) -> Makers:
 
 
 def manifests(source: Source) -> Makers:
-    """Return one row per manifest of the base, delta and changelog list; a missing changelog list is left out."""
+    """Return one row per manifest of the base, delta and changelog list; a missing changelog list gives no rows."""
     found = source.of_snapshot(lambda s: [] if s is None else _manifests(source, s))
     types = [f.type for f in source.context.schema.partition_fields]
     each = [m for _, m in found]
@@ -176,7 +176,7 @@ def consumers(source: Source) -> Makers:
 
 
 def statistics(source: Source) -> Makers:
-    """Return the statistics of the last ANALYZE in the snapshot: one row, or no row when it has none."""
+    """Return the statistics of the last ANALYZE in the snapshot: one row; no row without statistics."""
     context = source.context
 
     def read(snapshot: Snapshot | None) -> list[Statistics]:

@@ -52,7 +52,7 @@ class SplitRows:
     """Returns the split to read, possibly with fewer files; None to leave it out."""
 
     def parts(self) -> Iterator[bytes]:
-        """Yield the serialized splits of one plan; for a difference of versions, compute the rows and yield them."""
+        """Yield the serialized splits of one plan; for a difference of versions, yield parts that contain the rows."""
         scan = self.scan()
         if isinstance(scan.source, DifferenceRows):
             yield from self._differences(scan, scan.source)
@@ -119,7 +119,10 @@ def row_table(context: TableContext, pinned: Snapshot | None, kind: str, name: s
 
 
 def changes_asked(context: TableContext, pinned: Snapshot | None, kind: str) -> tuple[str, Any] | None:
-    """Return the option that selects changes, and its value; None if none does, or ``kind`` cannot show changes."""
+    """Return the option that selects changes, and its value.
+
+    None without such an option, and for a ``kind`` that cannot show changes.
+    """
     asked = scan_position(context.options) if pinned is None and kind in _WITH_KINDS else None
     return asked if asked is not None and selects_changes(*asked) else None
 

@@ -142,7 +142,8 @@ class SystemTable:
         """Describe a read, which runs later, of all columns or of ``columns``.
 
         ``where`` also decides which metadata are read: a filter on ``bucket``, ``level`` or the text of ``partition``
-        leaves out manifests. Raises SchemaMismatch for unknown columns and literals of a wrong type, InvalidRequest.
+        leaves out manifests. Raises SchemaMismatch for unknown columns and literals of a wrong type, InvalidRequest for
+        other wrong arguments.
         """
         keep = parse_where(where, self.fields)
         if columns is not None and (isinstance(columns, str) or not all(isinstance(c, str) for c in columns)):

@@ -50,7 +50,8 @@ def analyze(request: CommitRequest, columns: Sequence[str] | None) -> Snapshot |
     """Compute the statistics of the latest snapshot, for columns of the latest schema, and commit them.
 
     Returns None for a table without snapshots. When the commit fails with CommitConflict, the statistics file is
-    deleted. Raises SchemaMismatch for unknown columns and for collections, CommitConflict.
+    deleted. Raises SchemaMismatch for unknown columns and for columns of nested types or VARIANT, CommitConflict when
+    the schema changed during the call.
     """
     view = TableView(request.context).refresh()
     context = view.context

@@ -55,8 +55,8 @@ class Expiry:
     ) -> Plan:
         """Plan an expiry of snapshots: which expire, which files are deleted, which snapshots are protected and why.
 
-        The defaults are the same as in ``Table.expire_snapshots``. Raises InvalidRequest, and CorruptTable, which names
-        the file that cannot be read.
+        The defaults are the same as for ``Table.expire_snapshots``. Raises InvalidRequest for a wrong argument, and
+        CorruptTable, which names the file, for a file that cannot be read.
         """
         context = self._checked_context()
         snapshots, lasting = requested_retentions(context, keep_last, keep_max, older_than, limit)
@@ -73,7 +73,7 @@ class Expiry:
         """Plan which lasting changelogs expire (format 16.2); the newest lasting changelog is always kept.
 
         Defaults come from the options ``changelog.num-retained.min/max`` and ``changelog.time-retained``, and from the
-        options for snapshots. Raises InvalidRequest, CorruptTable.
+        options for snapshots. Raises InvalidRequest for a wrong argument, CorruptTable for a file that cannot be read.
         """
         context, now = self._checked_context(), clock.now_millis()
         snapshots, lasting = retentions(context, now)
@@ -98,7 +98,8 @@ class Expiry:
         """Plan which partitions expire, by ``strategy`` "values-time" or "update-time" (format 16.3).
 
         Defaults come from the options ``partition.expiration-*``. A partition whose age cannot be determined is listed
-        as protected. Raises InvalidRequest, and UnsupportedFeature for a time format that is not supported.
+        as protected. Raises InvalidRequest for a wrong argument and for a table without partitions or without a
+        lifetime, UnsupportedFeature for a time format that is not supported.
         """
         return partitions.plan_partition_expiry(
             self._checked_context(),
@@ -119,18 +120,26 @@ class Expiry:
         """Plan to delete the tags whose retention time is over, and tags older than ``older_than``, with their files.
 
         Files that a remaining snapshot or tag uses are kept. Without ``older_than``, only tags with a retention time
-        are deleted. Raises InvalidRequest, and CorruptTable, which names the file that cannot be read.
+        are deleted. Raises InvalidRequest for a wrong ``older_than``, and CorruptTable, which names the file, for a
+        file that cannot be read.
         """
         now = clock.now_millis()
         created_before = None if older_than is None else now - as_millis("older_than", older_than)
         return tag_expiry.plan_tag_expiry(self._checked_context(), now_millis=now, older_than_millis=created_before)
 
     def consumers(self) -> list[Consumer]:
-        """Return the consumers, sorted by name, each with the first snapshot it has not read; raises CorruptTable."""
+        """Return the consumers, sorted by name, each with the first snapshot that it has not read.
+
+        Raises CorruptTable for a damaged consumer file.
+        """
         return self._checked_context().consumers.list()
 
     def reset_consumer(self, name: str, next_snapshot: int | None = None) -> None:
-        """Set the next snapshot of a consumer; None deletes the consumer. Raises NotFound, InvalidRequest."""
+        """Set the next snapshot of a consumer; None deletes the consumer.
+
+        Raises NotFound when the consumer to delete does not exist, InvalidRequest for a number that is not a snapshot
+        id.
+        """
         if next_snapshot is None:
             self._checked_context().consumers.delete(name)
         else:
@@ -139,9 +148,9 @@ class Expiry:
     def mark_done(self, *partitions: Mapping[str, Any]) -> tuple[str, ...]:
         """Write into each partition a file that marks the partition as complete (format 16.8); return the files' paths.
 
-        A partition is given as a mapping of its columns to their values. Raises InvalidRequest, NotFound for a
-        partition without files, SchemaMismatch, and UnsupportedFeature for another action than
-        ``partition.mark-done-action = success-file``.
+        A partition is given as a mapping of its columns to their values. Raises InvalidRequest when a column is missing
+        or is no partition column, SchemaMismatch for a value of a wrong type, NotFound for a partition without files,
+        and UnsupportedFeature for another action than ``partition.mark-done-action = success-file``.
         """
         if not partitions:
             raise InvalidRequest("mark_done needs one or more partitions, such as {'dt': '2024-01-01'}")
@@ -157,7 +166,8 @@ def requested_retentions(
 ) -> tuple[Retention, Retention | None]:
     """Return the retention of snapshots, and the retention of lasting changelogs (None: the options keep none).
 
-    The options of the table replace arguments that are None. Raises InvalidRequest, which names the argument.
+    The options of the table replace arguments that are None. Raises InvalidRequest, which names the argument, for a
+    number below 1 or a wrong duration.
     """
     return retentions(
         context,

@@ -1,6 +1,6 @@
 """Maintenance: expiry, removal of orphans, repair and checks of one table.
 
-Methods ``plan_*`` return a plan of the deletions; the caller checks it, and ``apply`` applies it.
+Methods ``plan_*`` return a plan of the deletions; the caller checks the plan, and ``apply`` applies it.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Maintenance(expiry.Expiry):
         """Apply a plan and return the report of its operation.
 
         Raises InvalidRequest for a plan of another table or of an unknown operation, and PlanOutdated when the table
-        has changed since the plan was made; nothing was changed then. Like all methods here, raises TableNotFound when
-        the table was dropped or re-created.
+        has changed since the plan was made; nothing was changed then. Like all methods of this class, raises
+        TableNotFound when the table was dropped or re-created.
         """
         if not isinstance(plan, Plan) or plan.operation not in APPLY:
             known = ", ".join(sorted(APPLY))
@@ -95,7 +95,7 @@ class Maintenance(expiry.Expiry):
         return quarantine.quarantines(self._checked_context())
 
     def undo(self, quarantine_id: str) -> quarantine.UndoReport:
-        """Move the files of one quarantine back to their places, unchanged; raises NotFound."""
+        """Move the files of one quarantine back, unchanged; raises NotFound for an unknown quarantine."""
         return quarantine.undo(self._checked_context(), quarantine_id)
 
     def plan_quarantine_purge(self, *, older_than: datetime.timedelta = _WEEK) -> Plan:
@@ -123,16 +123,19 @@ class Maintenance(expiry.Expiry):
     ) -> Plan:
         """Plan a rollback: the snapshots, changelogs and tags that it deletes.
 
-        The arguments are the same as in ``Table.rollback``.
+        The arguments are the same as for ``Table.rollback``.
 
-        A later commit makes the plan outdated. Raises SnapshotNotFound, TagNotFound.
+        A later commit makes the plan outdated. Raises SnapshotNotFound or TagNotFound for a target that does not exist.
         """
         return rollback.plan_rollback(
             self._checked_context(), rollback_target(self.context, snapshot, tag, time, watermark)
         )
 
     def plan_tag_deletion(self, name: str) -> Plan:
-        """Plan to delete a tag and the files that nothing else on any branch uses; raises TagNotFound, CorruptTable."""
+        """Plan to delete a tag and the files that nothing else on any branch uses.
+
+        Raises TagNotFound for an unknown tag, CorruptTable when a tag or snapshot cannot be read completely.
+        """
         return tags.plan_tag_deletion(self._checked_context(), name)
 
     def plan_branch_deletion(self, name: str) -> Plan:

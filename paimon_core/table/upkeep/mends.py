@@ -1,4 +1,4 @@
-"""mend: does what a finding of health advises; mend_table: all mends of a table that are safe or named."""
+"""mend: does what a finding of health advises. mend_table: runs all mends of a table that are safe or named."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from paimon_core.table.table import Table
 
 MORE_RUNS = 3
-"""A compaction packs about 128 small files of an append table into one, so four pack more than 100 million."""
+"""The maximum number of compactions of an append table after the first.
+
+A compaction packs about 128 small files into one, so four compactions pack more than 100 million files into one.
+"""
 
 
 def mend(table: Table, finding: Finding) -> Any:
@@ -45,11 +48,11 @@ def mend_table(
     thresholds: Thresholds | None = None,
     before: Callable[[Finding], object] = lambda finding: None,
 ) -> tuple[Health, tuple[Mend, ...]]:
-    """Run the mends of the findings ``names``, or all safe ones, each for what is found after the one before.
+    """Run the mends of the findings ``names``, or all safe mends; return the health after them, and the mends.
 
-    Each finding is mended at most once. ``before`` is called with it before its mend runs. An error of a mend does not
-    stop the others. Return the health that is left. Raises InvalidRequest for an unknown name, and the errors of
-    ``Table.health``.
+    The health of the table is determined again after each mend, and each finding is mended at most once. ``before`` is
+    called with a finding before its mend runs. After an error of a mend, the next mend runs. Raises InvalidRequest for
+    an unknown name, and the errors of ``Table.health``.
     """
     if unknown := sorted(set(names) - set(FINDINGS)):
         raise InvalidRequest(f"there is no finding {unknown[0]!r:.60}; there are {', '.join(FINDINGS)}")
@@ -73,7 +76,7 @@ def _is_chosen(finding: Finding, names: Collection[str]) -> bool:
 
 
 def _full(table: Table, arguments: Mapping[str, Any]) -> Any:
-    """Compact fully, an append table again while a run finds files to pack; return the last snapshot."""
+    """Compact fully, and repeat this for an append table while there are files to pack; return the last snapshot."""
     last = table.compact(full=True).snapshot
     for _ in range(0 if table.context.is_keyed else MORE_RUNS):
         if (snapshot := table.compact(full=True).snapshot) is None:
@@ -100,7 +103,7 @@ def _delete_branches(table: Table, arguments: Mapping[str, Any]) -> Any:
 
 
 def _expire_consumers(table: Table, arguments: Mapping[str, Any]) -> Any:
-    """Delete the positions that have not changed since the finding."""
+    """Delete the consumers of the finding whose positions were not written again since the finding."""
     ill = arguments["consumers"]
     dead = [c.name for c in table.maintenance.consumers() if ill.get(c.name) == c.modified_millis]
     for name in dead:
@@ -133,4 +136,4 @@ MENDS: Mapping[str, Callable[[Table, Mapping[str, Any]], Any]] = {
     "conflicting-options": _alter,
     "useless-index": _alter,
 }
-"""By name of a finding: the function that mends it. ``small-partitions`` needs a decision of a person."""
+"""By name of a finding: the function that mends it. The mend of ``small-partitions`` needs a decision of a person."""

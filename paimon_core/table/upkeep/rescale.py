@@ -31,7 +31,7 @@ from paimon_core.table.upkeep.rescale_task import OldBucket, RescaleTask, Rescal
 from paimon_core.table_indexes.bucket_vectors import index_files_by_bucket
 
 MAX_BUCKETS = 2**31 - 1
-"""The largest number of buckets of a partition: it is stored as a 32-bit number (format 4.3)."""
+"""The largest number of buckets of a partition, which is stored as a 32-bit number (format 4.3)."""
 
 
 _Partitions = Mapping[bytes, Sequence[OldBucket]]
@@ -103,7 +103,11 @@ def _to_rescale(
 
 
 def _totals(context: TableContext, entries: Sequence[ManifestEntry]) -> dict[bytes, int]:
-    """Return the number of buckets of each partition; raises CorruptTable, UnsupportedFeature (as scans do)."""
+    """Return the number of buckets of each partition.
+
+    Raises CorruptTable when the files of a partition state no number or several numbers, and UnsupportedFeature for a
+    file that a scan could not read either.
+    """
     totals: dict[bytes, set[int]] = {}
     for entry in entries:
         totals.setdefault(entry.partition, set()).add(entry.total_buckets)

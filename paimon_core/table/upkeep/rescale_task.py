@@ -64,7 +64,7 @@ class RescaleTask:
     def from_bytes(data: bytes) -> RescaleTask:
         """Return the task that ``to_bytes`` encoded.
 
-        Raises InvalidRequest for other bytes, UnsupportedFeature for a newer version.
+        Raises InvalidRequest for other bytes, UnsupportedFeature for another version.
         """
         with unpacked(data, "rescale task", TASK_VERSION) as value:
             buckets = tuple(
@@ -89,8 +89,8 @@ def run_rescales(context: TableContext, tasks: Sequence[RescaleTask]) -> list[Co
 
 def run_rescale(context: TableContext, task: RescaleTask) -> list[CommitMessage]:
     """Write the rows of a partition to its new buckets; when this fails, no new file remains."""
-    # A bucket has files with disjoint keys only after a single flush, so rows are always spilled to disk, even if the
-    # options exclude it.
+    # The new files of a bucket have disjoint keys only if a single flush wrote them, so rows that exceed the buffer are
+    # always spilled to disk, even if the options exclude this.
     spills = {"write-buffer-spillable": True, "write-buffer-spill.max-disk-size": sys.maxsize}
     with TableWriter(context.with_values({**spills, "bucket": task.total_buckets}), ignore_existing=True) as writer:
         for bucket in task.buckets:

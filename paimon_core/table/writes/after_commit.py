@@ -1,6 +1,7 @@
 """After a commit: the automatic tags, compaction and expiry of a table that is not write-only.
 
-The commit has succeeded, so an error here is logged and not raised. A step that failed runs again after a later commit.
+The commit has succeeded, so an error of these steps is logged and not raised. A step that failed runs again after a
+later commit.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ def maintain(
 ) -> list[Snapshot]:
     """Run the maintenance that the options request; ``written``: the buckets to compact, None: no compaction or expiry.
 
-    ``work`` runs the compactions. Its errors that are not a PaimonError are raised.
+    ``work`` runs the compactions. Only errors that are not a PaimonError are raised.
+
     Returns the last snapshot of the compaction and the last snapshot of the expiry of partitions, if these steps
     committed.
     """

@@ -41,14 +41,14 @@ class MergingWriter(TableWriter):
     """
 
     def __init__(self, context: TableContext, rules: MergeRules, *, ignore_existing: bool = False) -> None:
-        """Create a writer; the arguments have the same meaning as in ``TableWriter``."""
+        """Create a writer; ``rules`` state the allowed alterations, ``TableWriter`` describes the other arguments."""
         super().__init__(context, ignore_existing=ignore_existing, live_keys=live_keys)
         self._rules = rules
         self._held: list[CommitMessage] = []
         self._last_data: pa.Schema | None = None
 
     def write(self, data: Any, kinds: Any = None) -> None:
-        """Add rows, as ``TableWriter.write`` does; first alter the table if it cannot store them."""
+        """Add rows, as ``TableWriter.write`` does; first alter the table if it cannot store these rows."""
         if isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader):  # the data may have no row
             self._check_usable()
             self._merge(data.schema, {kinds} if isinstance(kinds, str) else set())

@@ -112,7 +112,7 @@ def _check_place(message: CommitMessage, context: TableContext) -> None:
             f"bucket = {buckets}",
             bucket=message.bucket,
         )
-    # A partition may have another number of buckets than the option; the commit compares it with the message's number.
+    # A partition may have another number of buckets than the option; the commit compares that number with the message.
     highest = MAX_DYNAMIC_BUCKETS if context.has_dynamic_buckets else max(1, message.total_buckets)
     if not 0 <= message.bucket < highest:
         raise InvalidRequest(

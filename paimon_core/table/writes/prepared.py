@@ -58,7 +58,7 @@ class Prepared:
     snapshot: Snapshot
     """The draft: the snapshot that will be published, except for its time."""
     base: Snapshot | None
-    """The snapshot that the draft is built on; None for a table never written."""
+    """The snapshot that the draft is built on; None for a table without snapshots."""
     overwrites: bool = False
     where: Predicate | None = None
     draft_names: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class Prepared:
     written: tuple[CommitMessage, ...] = ()
     """Messages whose files replace files of ``messages``: with the same rows and higher sequence numbers."""
     replaced: tuple[CommitMessage, ...] = ()
-    """The files to delete after the publish (``Numbering.replaced``). After ``to_bytes`` they become orphans."""
+    """The files to delete after a publish by this process; a publish by another process leaves them as orphans."""
     sent: tuple[int, str] | None = None
     """The snapshot id and uuid of a publish that may still succeed (outcome unknown): the files are kept."""
 
@@ -87,8 +87,9 @@ class Prepared:
 
         Raises CommitConflict after a concurrent commit, because the published table would differ from the draft that
         the caller has checked; ``again`` then creates a new draft to check. With ``rebase``, a commit that only adds
-        rows is then published on the new latest snapshot, which the caller has not checked. Raises CommitConflict for a
-        conflict or for missing files, CommitStateUnknown (nothing was deleted: publish again), UnsupportedFeature.
+        rows is then published on the new latest snapshot, which the caller has not checked; for any other commit,
+        InvalidRequest is raised. Also raises CommitConflict for missing files, CommitStateUnknown (nothing was deleted:
+        publish again), UnsupportedFeature.
         """
         if (published := self._published_snapshot()) is not None:
             return self._settle(self._context, published)
@@ -102,7 +103,7 @@ class Prepared:
         return self._after_publish(self._rebase() if rebase else self._refuse_changed_table())
 
     def again(self) -> Prepared:
-        """Prepare the same rows on the latest snapshot and drop this draft; raises CommitConflict."""
+        """Prepare the same rows on the latest snapshot and drop this draft; raises CommitConflict for a conflict."""
         self._refuse_published("prepare it again")
         check_messages(self.messages, self._context)
         request = replace(self._request(), context=refreshed(self._context))
@@ -154,7 +155,7 @@ class Prepared:
     def from_bytes(data: bytes, context: TableContext, settle: Settle) -> Prepared:
         """Return the prepared commit that ``to_bytes`` encoded; see ``Table.prepared``.
 
-        Raises InvalidRequest for invalid bytes and for another table, UnsupportedFeature for a newer version.
+        Raises InvalidRequest for invalid bytes and for another table, UnsupportedFeature for another version.
         """
         with unpacked(data, "prepared commit", PREPARED_VERSION) as value:
             found = (value["table"], value["root"], value["branch"])
@@ -309,8 +310,8 @@ def prepare(
     """Write the draft that commits the messages on the latest snapshot; None when the messages change nothing.
 
     ``own``: the caller has just written the messages' files; these files are deleted when this call fails. Raises
-    InvalidRequest for messages that need two snapshots and for an identifier that is already committed, CommitConflict,
-    TableNotFound.
+    InvalidRequest for messages that need two snapshots and for an identifier that is already committed, CommitConflict
+    when a concurrent commit conflicts, TableNotFound when the table was dropped or re-created.
     """
     overwrite = overwrite_target(request.context, where) if overwrites else None
 
