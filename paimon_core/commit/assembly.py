@@ -43,7 +43,7 @@ class Assembly:
     upgrades: bool = False
     """Whether new files of an overwrite may be added at the last level.
 
-    False if a compaction of the commit names them.
+    False if the commit also has a compaction, because the compaction may name these files.
     """
     reads: Reads | VectorSwitch | None = None
     """The rows from which the change was computed; a concurrent change of these rows is a conflict. None: no check."""
@@ -57,9 +57,9 @@ class Assembly:
         """Check the change against its base, write its manifests and return the snapshot, which is not published yet.
 
         Return None when the snapshot would contain no change and need not be created. New rows get sequence numbers
-        above all numbers of the base, see ``Numbering``. Raises CommitConflict, UnsupportedFeature, InvalidRequest
-        (rows outside of the partitions that an overwrite replaces), TableNotFound, and CorruptTable (for example when
-        the base expires during the call).
+        above all numbers of the base, see ``Numbering``. Raises CommitConflict (the change is not valid on its base),
+        UnsupportedFeature (indexes that would become stale), InvalidRequest (rows outside of the partitions that an
+        overwrite replaces), TableNotFound, and CorruptTable (for example when the base expires during the call).
         """
         entries, changelog = self._complete(change, base)
         if not (entries or changelog or change.indexes or change.records_nothing or self.author.counts):
@@ -112,7 +112,7 @@ class Assembly:
 
         For an overwrite, the entries start with a DELETE entry for each live file that it replaces. With option
         commit.discard-duplicate-files, the result of an append has no files that the table already has, and no
-        changelog files of buckets to which no file is then added.
+        changelog files of buckets to which the result adds no file.
         """
         if self.overwrite is not None and change.kind is not CommitKind.COMPACT:
             return [*self._replaced(self.overwrite, change, base), *change.entries], change.changelog

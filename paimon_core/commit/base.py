@@ -98,8 +98,8 @@ class Base:
         on it.
 
         ``tried``: the number of attempts of the commit that have failed. In the first attempts, a gap in the snapshot
-        ids below is a problem. Later attempts ignore a gap, so that a snapshot file that was deleted by hand does not
-        block writers forever.
+        ids below this snapshot is a problem. Later attempts ignore a gap, so that a snapshot file that was deleted by
+        hand does not block writers forever.
         """
         gaps = tried < min(SNAPSHOT_TRIES, self.context.options["commit.max-retries"])
         return None if self.snapshot is None else chain_break(self.context, self.snapshot, gaps=gaps)

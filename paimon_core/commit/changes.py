@@ -45,10 +45,11 @@ class Change:
 def changes_of(
     messages: Sequence[CommitMessage], overwrite: Overwrite | None = None, *, keep_empty: bool = False
 ) -> list[Change]:
-    """Return the planned snapshots for the messages, in order; [] when nothing changes, unless ``keep_empty``.
+    """Return the planned snapshots for the messages, in order; [] when nothing changes.
 
-    An overwrite ignores changelog files, because the changelog does not describe replaced rows (format 14.2). Raises
-    InvalidRequest when messages of an overwrite delete files.
+    With ``keep_empty``, the result is one empty APPEND snapshot instead of [], except for an overwrite. An overwrite
+    ignores changelog files, because the changelog does not describe replaced rows (format 14.2). Raises InvalidRequest
+    when messages of an overwrite delete files.
     """
     appended: list[ManifestEntry] = []
     compacted: list[ManifestEntry] = []

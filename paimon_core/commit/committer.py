@@ -51,13 +51,15 @@ def commit_changes(
     With an identifier, snapshots that were already committed under (user, identifier) are returned, and only the
     missing snapshots are created. No snapshot is created when the user has committed a higher identifier. If the APPEND
     or OVERWRITE snapshot is committed and the compaction then conflicts, the compaction is skipped, because it would
-    not change the rows of the table; the result has no COMPACT snapshot. ``fresh`` and ``reads``: see ``Assembly``.
-    ``own``: the snapshots of this (user, identifier) that the caller has already found.
+    not change the rows of the table; the result has no COMPACT snapshot. ``fresh``: this call also wrote the files.
+    ``reads``: the rows from which the changes were computed. ``own``: the snapshots of this (user, identifier) that the
+    caller has already found.
 
-    Raises CommitConflict (a concurrent commit changed the same files, or all attempts lost the race),
-    CommitStateUnknown, InvalidRequest, UnsupportedFeature (an option that a writer must obey, or an index that the
-    changes would make stale), TableNotFound. If a snapshot of this call was committed before the error,
-    ``facts["committed"]`` of the error contains its id.
+    Raises CommitConflict (a concurrent commit changed the same files, or in every attempt another commit used the
+    snapshot id), CommitStateUnknown (a snapshot may have been created), InvalidRequest (changes that the table does not
+    allow), UnsupportedFeature (an option that a writer must obey, or an index that the changes would make stale),
+    TableNotFound. If a snapshot of this call was committed before the error, ``facts["committed"]`` of the error
+    contains its id.
     """
     if not changes:
         return ()

@@ -1,7 +1,7 @@
 """Conflicts: checks that the changes of a commit are still valid on its base (format 14.3).
 
 A commit is not retried after a conflict, because its changes were planned for a state that no longer exists: a
-concurrent commit has deleted or added the same file, or has added files with the same keys to the level. The error
+concurrent commit has deleted or added the same file, or has added files with the same keys to the same level. The error
 names the concurrent commit and says what to do. An append conflicts only if the number of buckets differs or one of its
 files was added before, so the check of an append reads few manifests.
 """
@@ -37,7 +37,7 @@ def check_append(base: Base, entries: Sequence[ManifestEntry], *, fresh: bool = 
 
     The entries must state the same number of buckets as their partition has, and no file may have been added before.
     ``fresh``: the call that commits the files also wrote them, so the check for files added before is skipped. Raises
-    CommitConflict.
+    CommitConflict, which names the file, when a check fails.
     """
     _check_consistent(base, entries)
     _check_buckets(base, [*_newest_of_each_partition(base, entries), *entries])

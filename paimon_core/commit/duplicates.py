@@ -31,7 +31,7 @@ _RENUMBERED = re.compile(r"(.+-\d+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-
 
 
 def added_before(base: Base, entries: Sequence[ManifestEntry]) -> Iterator[tuple[ManifestEntry, Snapshot | None]]:
-    """Yield (entry, snapshot) for each entry whose file was already added; None: the snapshot is not known."""
+    """Yield (entry, snapshot) for each entry whose file was already added; the snapshot is None if not known."""
     if base.snapshot is None or not entries:
         return
     if not _deltas_suffice(base, entries):

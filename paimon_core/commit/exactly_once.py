@@ -3,8 +3,9 @@
 The identifiers of a user ascend. So a search from the newest snapshot down ends at the APPEND or OVERWRITE snapshot of
 the commit, or at a snapshot of the user with a lower identifier; for a new user, the search reads all snapshots. The
 result states up to which snapshot the history was searched, and the next search reads only the snapshots that were
-added since. A request searches before it writes files, and the commit of the request searches before each attempt to
-publish. No snapshot is searched twice, unless the last snapshot of the previous search has expired or was rolled back.
+added since. A call with an identifier searches before it writes files, and its commit searches again before each
+attempt to publish. No snapshot is searched twice, unless the last snapshot of the previous search has expired or was
+rolled back.
 
 The search ends at an orphaned snapshot (``snapshot_chain``): this snapshot and all snapshots below it are ignored.
 Expired snapshots are not searched.

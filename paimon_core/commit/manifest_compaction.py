@@ -28,8 +28,9 @@ def compact_manifests(
 
     Return None when there is no snapshot or the manifests need no rewriting.
 
-    Raises CommitConflict when all attempts lost the race for the next snapshot id, CommitStateUnknown,
-    UnsupportedFeature for a table that this library does not write, CorruptTable, StorageError.
+    Raises CommitConflict when all attempts lost the race for the next snapshot id, CommitStateUnknown when the snapshot
+    may have been created, UnsupportedFeature for a table that this library does not write, CorruptTable for damaged
+    metadata, StorageError when the store fails.
     """
     context.options.check_writable(context.name)
     commit_user = user or str(uuid.uuid4())

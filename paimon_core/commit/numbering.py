@@ -160,8 +160,8 @@ class Numbering:
 def renumber(context: TableContext, flush: Flush, file: DataFile, shift: int) -> tuple[DataFile, ...]:
     """Raise the sequence numbers of a file's rows by ``shift``; writes new files if the rows store their numbers.
 
-    The rows keep their order. Uses the memory of one batch and one row group. Raises CorruptTable and StorageError; in
-    this case no new file remains.
+    The rows keep their order. Uses the memory of one batch and one row group. Raises CorruptTable for a file that
+    cannot be read, StorageError when the store fails; no new file remains after an error.
     """
     schema = context.schemas.read(file.schema_id)
     if not schema.primary_keys:
@@ -213,7 +213,7 @@ def _highest(base: Base, flushes: Sequence[Flush]) -> dict[Place, int]:
 
 
 def _added_since(base: Base, after: Position) -> list[ManifestEntry] | None:
-    """Return the entries added after a snapshot up to the base; None when a snapshot in between cannot be read."""
+    """Return the entries added after a snapshot up to the base; None if the snapshots are too many or unreadable."""
     if after[0] < base.id - DELTAS_READ:
         return None
     try:

@@ -40,9 +40,9 @@ def chain_break(context: TableContext, snapshot: Snapshot, *, gaps: bool) -> str
     """Return why a commit must not build on the latest snapshot, and what to do; None when the commit may build on it.
 
     A paused writer may create a snapshot on a base that was rolled back. The writer checks this afterwards and
-    withdraws the snapshot. A commit that builds on the snapshot before that would restore the changes that were rolled
-    back, and lose the changes that were committed after the rollback. Such a snapshot has a base other than the
-    snapshot directly below it, or has a gap in the ids below it. ``gaps``: whether a gap is a reason.
+    withdraws the snapshot. A commit that builds on the snapshot before it is withdrawn would restore the changes that
+    were rolled back, and lose the changes that were committed after the rollback. Such a snapshot has a base other than
+    the snapshot directly below it, or has a gap in the ids below it. ``gaps``: whether a gap is a reason.
     """
     snapshots = context.snapshots
     if snapshot.id == 1 or snapshots.catalog_owns_history:
@@ -71,7 +71,7 @@ def chain_break(context: TableContext, snapshot: Snapshot, *, gaps: bool) -> str
 
 
 def descends_from(context: TableContext, following: Snapshot, earlier: Snapshot) -> bool:
-    """Whether ``following`` was built on ``earlier``, directly or indirectly; raises CorruptTable if unknown."""
+    """Whether ``following`` was built on ``earlier``, directly or indirectly; raises CorruptTable if undecidable."""
     if following.id == earlier.id + 1 and (linked := following.is_built_on(earlier)) is not None:
         return linked
     read = context.manifests.read_list

@@ -32,7 +32,7 @@ def newest_first(snapshots: SnapshotStore, start: int, above: int = 0) -> Iterat
 
 
 def recent_changes(base: Base, most: int = SNAPSHOTS_SEARCHED) -> Iterator[tuple[Snapshot, list[ManifestEntry]]]:
-    """Yield the newest ``most`` snapshots with the entries of their deltas; stops at a snapshot that has expired."""
+    """Yield the newest ``most`` snapshots with the entries of their deltas; stop if a snapshot expires while read."""
     if base.snapshot is None:
         return
     yield base.snapshot, delta_of(base, base.snapshot)
@@ -67,7 +67,7 @@ def delta_of(base: Base, snapshot: Snapshot) -> list[ManifestEntry]:
 
 
 def changed_by(base: Base, wanted: ManifestEntry, kind: FileKind) -> Snapshot | None:
-    """Return the snapshot that added or deleted (``kind``) the file of an entry; None when no recent snapshot did."""
+    """Return the snapshot that added or deleted (``kind``) the file of an entry; None if no recent one did."""
     for snapshot, entries in recent_changes(base):
         if any(e.kind is kind and e.identity == wanted.identity for e in entries):
             return snapshot

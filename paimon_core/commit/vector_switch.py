@@ -39,7 +39,7 @@ class VectorSwitch:
     """Whether reads merge level 0 after the change; otherwise reads leave out level 0 until it is compacted."""
 
     def problem(self, base: Base, *, later: bool = False) -> str | None:
-        """Return why the option cannot be changed in the state ``base``; None when it can.
+        """Return why the option cannot be changed in the state ``base``; None when it can be changed.
 
         ``later``: the state may be later than the new schema. Level 0 may then have rows, because writers with the new
         schema may have written these rows.
@@ -85,7 +85,7 @@ def check_mode(context: TableContext, latest: TableSchema, kind: CommitKind, ind
 
 
 def check_rollback(context: TableContext, to: Snapshot) -> None:
-    """Raise InvalidRequest when the option has changed after snapshot ``to``, but cannot be changed in its state."""
+    """Raise InvalidRequest when the option has changed after snapshot ``to``, whose files do not allow the change."""
     latest = context.schemas.latest()
     if latest is None or has_vectors(latest) == has_vectors(context.schemas.read(to.schema_id)):
         return

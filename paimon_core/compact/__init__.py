@@ -1,9 +1,9 @@
 """Compaction (format 8): picks the files to compact in each bucket, rewrites and commits them, and returns a report.
 
 `compaction.compact` does all these steps and returns a `CompactReport`. `planning.plan` returns `CompactionTask`s,
-which can be sent to another process; `compactor.run_tasks` runs them, and `parts` divides those of large buckets. For a
-table with a primary key, `pick` calls `lsm.compaction` to decide whether a compaction is due; for an append table, it
-calls `append`.
+which can be sent to another process; `compactor.run_tasks` runs the tasks, and `parts` divides the tasks of large
+buckets. For a table with a primary key, `pick` calls `lsm.compaction` to decide whether a compaction is due; for an
+append table, it calls `append`.
 
 Core types and functions:
 
@@ -16,5 +16,5 @@ Core types and functions:
 - ``compact``: picks, rewrites and commits
 - ``pick_tasks``: chooses the buckets and files to compact
 - ``run_tasks``: rewrites the files of tasks
-- ``run_divided``: the same by several processes, which share large buckets
+- ``run_divided``: rewrites the files of tasks in several processes, which share large buckets
 """

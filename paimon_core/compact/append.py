@@ -27,7 +27,7 @@ _NO_VECTORS: Vectors = {}
 def pick_append(
     files: Sequence[DataFile], options: TableOptions, *, full: bool, ordered: bool, vectors: Vectors = _NO_VECTORS
 ) -> AppendUnit | None:
-    """Return the groups of small files to pack into larger files; None if there are none.
+    """Return the groups of small files to pack into larger files; None if there is no such group.
 
     A group has at least ``compaction.min.file-num`` files (two if ``full``), or at least two files that reach twice the
     target size. In an ``ordered`` bucket, only files that are adjacent in the order of sequence numbers are packed, so
@@ -172,7 +172,7 @@ def rewrite_files(
     """Write the live rows of some files of one bucket, in order or sorted by ``sort``, to new files of a level.
 
     The sequence numbers of the new files are within the range of ``files``. With row tracking, each row keeps its id
-    and its sequence number. When this fails, the new files are deleted.
+    and its sequence number. After an error, the new files are deleted.
     """
     context = reader.context.with_kept_ids()
     if not files:

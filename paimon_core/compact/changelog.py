@@ -55,7 +55,8 @@ class ChangelogProducer(Protocol):
         """The rows of higher levels that ``merged`` has replaced, to be deleted by deletion vectors."""
 
     def merged(self, section: Section, *, rereads: bool) -> Iterator[Merged]:
-        """Yield the merged rows of a section in key order, one ``Merged`` for each key window; the rows have any kind.
+        """Yield the merged rows of a section in key order, one ``Merged`` for each window of keys. Rows may have any
+        kind.
 
         Call it for sections in key order. ``rereads`` is true for the step Reread: the stored rows do not change, and
         only the changelog rows are used.
@@ -120,7 +121,7 @@ class FullCompaction:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Producer lookup; also lookups that write no changelog, for option force-lookup and for deletion vectors."""
+    """Producer lookup; also used without a changelog, if option force-lookup or deletion vectors need lookups."""
 
     reader: BucketReader
     unit: CompactionUnit
@@ -159,10 +160,9 @@ class Lookup:
         return upgrade.rewrite
 
     def merged(self, section: Section, *, rereads: bool) -> Iterator[Merged]:
-        """Merge the section; the changelog shows the differences from the state of each key.
-
-        The state is searched in the section first, then in the higher levels. Unless ``rereads`` is true, a key with a
-        single row is merged as well; otherwise its row is returned unchanged.
+        """Merge the section; the changelog shows the differences from the state of each key, which is its row above
+        level 0. The state is searched in the section first, then in the higher levels. With ``rereads``, the row of a
+        key with a single row is returned unchanged; otherwise this row is merged as well.
         """
         context, key = self.reader.context, _key(self.reader)
         # A file that is upgraded still contains its expired rows, so the older rows of the keys of expired rows are

@@ -75,9 +75,9 @@ def pick_cluster(
 ) -> CompactionUnit | None:
     """Return the runs of a bucket to rewrite as one sorted run; None when the universal rule picks no runs.
 
-    ``full``: all runs are rewritten into the last level. Nothing is picked if the bucket is already one run in the last
-    level, ``is_sorted`` is true for each file (it was clustered by the same columns), and no row is deleted. Java does
-    not check for deleted rows.
+    With ``full``, all runs are rewritten into the last level, and nothing is picked if the bucket is already one run in
+    the last level, ``is_sorted`` is true for each file (it was clustered by the same columns), and no row is deleted.
+    Java does not check for deleted rows.
     """
     if not full:
         return UniversalCompaction.of(options).pick(levels)
@@ -103,7 +103,7 @@ def cluster_tasks(
     ``matches`` selects partitions. If ``matches`` is given, up to ``clustering.history-partition.limit`` other
     partitions are clustered fully, the oldest first, if they had no new file for the time of option
     ``clustering.history-partition.idle-to-full-sort``. Raises UnsupportedFeature as ``pick_tasks`` does, and
-    InvalidRequest for ``clustering.columns``.
+    InvalidRequest for ``clustering.columns`` by which rows cannot be sorted.
     """
     order, count = clustering_order(context), num_levels(context.options)
     places = rewritable(context, entries)

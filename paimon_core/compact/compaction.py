@@ -39,9 +39,12 @@ def compact(
     idle_millis: int | None = None,
     work: Work = run_tasks,
 ) -> CompactReport:
-    """Plan, run and commit compactions, and report them; ``full``, ``where``, ``written``: see ``planning.plan``.
+    """Plan, run and commit compactions, and report them.
 
-    ``idle_millis``: only partitions without a new file for this time when the call starts are compacted; None: all.
+    ``full``: every bucket is compacted into one run. ``where``: a filter on partition columns. ``written``: the buckets
+    that a write changed; unless a full compaction is due, only these and overdue buckets are compacted (None: all
+    buckets). ``idle_millis``: only partitions without a new file for this time when the call starts are compacted;
+    None: all.
 
     Buckets that still have ``num-sorted-run.stop-trigger`` runs or more afterwards are compacted again. When
     ``deletion-vectors.enabled`` has changed since the handle was opened, the compactions are planned again with the
@@ -77,7 +80,8 @@ def compact(
 def spread_postponed(
     context: TableContext, author: Author, where: Where | None, partitions: Collection[bytes] | None = None
 ) -> CompactReport:
-    """Move the rows of the postpone bucket to fixed buckets in one COMPACT commit; do nothing when it is empty.
+    """Move the rows of the postpone bucket to fixed buckets in one COMPACT commit; do nothing when that bucket is
+    empty.
 
     ``where`` and ``partitions`` select partitions; None: all.
 
@@ -149,7 +153,7 @@ def _add_committed(error: PaimonError, done: CompactReport) -> None:
 
 
 def _commit_own(context: TableContext, author: Author, messages: Sequence[CommitMessage]) -> CompactReport:
-    """Commit the messages together; when the commit certainly fails, delete their files."""
+    """Commit the messages together; when the commit certainly fails, delete the files of the messages."""
     try:
         return _commit(context, author, messages)
     except (CommitConflict, InvalidRequest, TableNotFound):

@@ -24,9 +24,8 @@ _LARGEST_BUFFER = 1 << 30
 _BATCH_BYTES = 1 << 20
 _PIECE_BYTES = 8 << 20
 _WIDE_BYTES = 256
-"""Rows with more bytes than this on average are taken from many tables.
-
-Making each column contiguous would copy more bytes.
+"""Rows with more bytes than this on average are taken from several tables.
+To make each column contiguous first would copy more bytes.
 """
 Sort = Callable[[Iterable[pa.Table]], Iterator[pa.Table]]
 """Yields all rows of the given tables in the sort order."""

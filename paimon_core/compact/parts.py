@@ -1,9 +1,10 @@
 """Parts of a compaction: the work of one large bucket is divided by key ranges, so that several processes share it.
 
-The driver makes the steps of the compaction (``lsm.compaction.rewrite_plan``) and cuts those that merge many bytes at
-keys from the statistics of the files and of their row groups. A part merges the rows of one key range of one step, or
-rewrites one group of files of an append bucket. ``Division.message`` joins the results to the one commit message that
-the compaction would have given in one process. It differs only where a range ends: there a file ends too.
+The driver makes the steps of the compaction (``lsm.compaction.rewrite_plan``) and cuts the steps that merge many bytes
+into key ranges, at keys from the statistics of the files and of their row groups. A part merges the rows of one key
+range of one step, or rewrites one group of files of an append bucket. ``Division.message`` joins the results to the one
+commit message that the compaction would have given in one process. The only difference is that a new file ends where a
+range ends.
 
 A bucket whose compaction marks rows of higher levels in deletion vectors is not divided, nor is a sort of one group.
 """
@@ -51,7 +52,7 @@ class CompactionPart:
     task: CompactionTask
     """The place, the output level and the index files of the compaction, with only the files that the part reads."""
     input_bytes: int
-    """About the bytes that the part reads."""
+    """The approximate number of bytes that the part reads."""
     is_whole: bool = False
     """Whether the part is the whole task."""
     sections: tuple[Section, ...] = ()
@@ -59,7 +60,7 @@ class CompactionPart:
     start: bytes | None = None
     """The first key of the range; None: the smallest key."""
     end: bytes | None = None
-    """The first key after the range; None: there is none."""
+    """The first key after the range; None: the range ends with the largest key."""
     rereads: bool = False
     """Whether the rows are only read for the changelog, and the files stay."""
 
@@ -197,7 +198,8 @@ def run_divided(
 
 
 def divided(context: TableContext, task: CompactionTask, share: int) -> Division:
-    """Return the parts of a task: about one for each ``share`` input bytes; one part where it cannot be divided.
+    """Return the parts of a task: about one for each ``share`` input bytes; one part for a task that is small or cannot
+    be divided.
 
     Reads the footers of files with more bytes than half a share. Raises CommitConflict when a file is missing because
     of a concurrent commit, CorruptTable for damaged statistics and footers.
@@ -261,13 +263,15 @@ def _keyed_step(
 
 
 def _reduced(section: Section, meets: Callable[[DataFile], bool]) -> Section | None:
-    """Return the section with the files for which ``meets`` is true; None without files. The runs keep their order."""
+    """Return the section with the files for which ``meets`` is true; None if it has no such file. The runs keep their
+    order.
+    """
     runs = [SortedRun(run.level, tuple(filter(meets, run.files))) for run in section.runs]
     return Section(tuple(run for run in runs if run.files)) if any(run.files for run in runs) else None
 
 
 def _pieces(reader: BucketReader, files: Sequence[DataFile], share: int) -> list[tuple[bytes, int]]:
-    """Return keys at which files or their row groups begin, each with the bytes that follow."""
+    """Return the keys at which files or their row groups begin, each with the bytes up to the next key of the file."""
     fields = reader.context.schema.file_key_fields
     types = tuple(f.type for f in fields)
     pieces = []

@@ -102,7 +102,7 @@ def largest_first(tasks: Iterable[CompactionTask]) -> list[CompactionTask]:
 def rewritable(context: TableContext, entries: Sequence[ManifestEntry]) -> dict[tuple[bytes, int], list[ManifestEntry]]:
     """Return the entries by partition and bucket; raises UnsupportedFeature for files that compaction cannot rewrite.
 
-    Compaction cannot rewrite files with an external path, or with extra files other than file indexes.
+    Compaction cannot rewrite files with extra files other than file indexes, and files of a table that is not writable.
     """
     context.options.check_writable(context.name)
     for entry in entries:

@@ -17,7 +17,7 @@ from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.options import TableOptions
 
 FULL_MARK = ("paimon-core.compaction", "full")
-"""The property of a snapshot that compacted every bucket fully; DO NOT CHANGE, on disk."""
+"""The property of a snapshot that compacted every bucket fully. DO NOT CHANGE it: existing snapshots contain it."""
 
 
 def marked(tasks: Sequence[CompactionTask], properties: Mapping[str, str]) -> dict[str, str]:

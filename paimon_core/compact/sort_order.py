@@ -33,7 +33,11 @@ class SortOrder:
 
     @staticmethod
     def of(context: TableContext, columns: Sequence[str], strategy: str) -> SortOrder:
-        """Check columns and strategy and return the order; raises InvalidRequest and SchemaMismatch."""
+        """Check columns and strategy and return the order.
+
+        Raises SchemaMismatch for an unknown column, InvalidRequest for any other column or strategy that is not
+        allowed.
+        """
         if strategy not in STRATEGIES:
             raise InvalidRequest(
                 f"strategy {strategy!r:.40} of a sort compaction is not one of {', '.join(STRATEGIES)}"

@@ -82,7 +82,7 @@ class CompactionTask:
     def from_bytes(data: bytes) -> CompactionTask:
         """Return the task that ``to_bytes`` encoded.
 
-        Raises InvalidRequest for other bytes, UnsupportedFeature for a newer version.
+        Raises InvalidRequest for other bytes, UnsupportedFeature for another version.
         """
         with unpacked(data, "compaction task", TASK_VERSION) as value:
             place = (bytes_from_plain(value["partition"]), int(value["bucket"]), int(value["total_buckets"]))

@@ -9,7 +9,7 @@ from paimon_core.metadata.context import TableContext
 
 
 def remove_empty_directories(context: TableContext, deleted: Iterable[str]) -> int:
-    """Remove the directories of deleted data files that are empty now, then their empty parents.
+    """Remove those directories of deleted data files that are empty now, then their parents that are empty then.
 
     Return the number of removed directories. Never removes the root. A directory that cannot be removed is kept,
     because a concurrent writer may have created a file in it. A writer that is about to create its first file in a

@@ -48,14 +48,14 @@ class WorkExecutor(Protocol):
 def find_candidates(
     executor: WorkExecutor | None, context: TableContext, places: Iterable[Directory], before_millis: int
 ) -> Found:
-    """Run ``candidates`` with the executor, or in this process without one."""
+    """Run ``candidates`` with the executor; without an executor, in this process."""
     if executor is None:
         return candidates(context, places, before_millis)
     return executor.candidates(context, list(places), before_millis)
 
 
 def delete_files(executor: WorkExecutor | None, context: TableContext, paths: Sequence[str]) -> None:
-    """Delete the files with the executor, or in this process without one."""
+    """Delete the files with the executor; without an executor, in this process."""
     if executor is None:
         context.storage.delete(paths)
     else:

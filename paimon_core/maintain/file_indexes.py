@@ -33,7 +33,7 @@ IndexWork = Callable[[TableContext, Sequence[CommitMessage], bool], list[CommitM
 
 
 def index_files(context: TableContext, tasks: Sequence[CommitMessage], every: bool) -> list[CommitMessage]:
-    """Write the indexes of the files ``compact_before`` of each task; return a message for each bucket that changes.
+    """Write the indexes of the files in ``compact_before`` of each task; return a message for each changed bucket.
 
     Without ``every``, files that already have exactly the indexes of the options are skipped. A data file that a
     concurrent commit removes is skipped. If one file fails, the new index files are deleted.
@@ -152,7 +152,7 @@ def _held(context: TableContext, reader: BucketReader, file: DataFile) -> bytes 
 
 
 def _places(held: bytes) -> set[tuple[str, str]] | None:
-    """Return the column and the kind of each index; None for bytes that do not decode: the caller replaces them."""
+    """Return the column and the kind of each index; None for bytes that do not decode and must be replaced."""
     try:
         index = FileIndex.of_bytes(held, "present index")
     except CorruptTable:

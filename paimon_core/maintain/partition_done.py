@@ -21,11 +21,11 @@ ACTION = "partition.mark-done-action"
 def mark_done(context: TableContext, partitions: Sequence[Mapping[str, Any]], now_millis: int) -> tuple[str, ...]:
     """Mark each partition, given by its columns and their values, and return the paths of the files written.
 
-    ``now_millis`` is in epoch milliseconds. All partitions are checked before the first file is written: each must have
-    files in the latest snapshot; a partition that a concurrent commit drops afterwards is still marked. Raises
-    InvalidRequest when a value for a partition column is missing or superfluous, NotFound for a partition that does not
-    exist, SchemaMismatch for values that do not fit the column's type, UnsupportedFeature when option
-    ``partition.mark-done-action`` has another action than ``success-file``.
+    ``now_millis`` is in epoch milliseconds. All partitions are checked before the first file is written: each partition
+    must have files in the latest snapshot. A partition that a concurrent commit drops afterwards is still marked.
+    Raises InvalidRequest for a table without partition columns and when a value is missing or superfluous, NotFound for
+    a partition that does not exist, SchemaMismatch for values that do not fit the column's type, UnsupportedFeature
+    when option ``partition.mark-done-action`` has another action than ``success-file``.
     """
     if ACTION in context.options.ignored:
         raise UnsupportedFeature(

@@ -85,7 +85,7 @@ def roots_of(context: TableContext) -> Iterator[Root]:
     """Yield the roots of the context's own branch; raises the errors of ``all_roots``.
 
     Snapshots are read before tags and changelogs. If a snapshot expires in between, the tag or changelog that keeps its
-    files existed before the expiry, so the later listing includes it.
+    files existed before the expiry, so the later listing includes this tag or changelog.
     """
     ids = _snapshot_ids(context)
     for snapshot_id in ids:

@@ -1,7 +1,8 @@
 """Planning of reads: from a snapshot and a filter to splits, without reading rows (format 8.7, 8.8).
 
 Import `plan_scan`. `prune` tests manifests and files against the filter; `split` packs the remaining files into splits,
-and leaves out sections in which no file may match. A `Split` can be sent to another process.
+and leaves out sections (files with overlapping key ranges) in which no file may match. A `Split` can be sent to another
+process.
 
 Core types and functions:
 

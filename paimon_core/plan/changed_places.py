@@ -1,8 +1,8 @@
 """ChangedPlace: a bucket or partition whose files differ between two versions, with its files in each version.
 
-To find the changed partitions, only manifests in one of the two versions are read: manifests in both versions have the
-same entries in both. Then all files of the changed partitions are listed. Files of both versions are also listed,
-because they may contain rows with the keys of changed rows.
+To find the changed partitions, only manifests in one of the two versions are read: a manifest that is in both
+versions has the same entries in both. Then all files of the changed partitions are listed. Files of both versions are
+also listed, because they may contain rows with the keys of changed rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from paimon_core.table_indexes.vector_file import read_vector
 _VISIBILITY = ("deletion-vectors.enabled", "deletion-vectors.merge-on-read")
 PLACE_VERSION = 1
 Place = tuple[bytes, int | None]
-"""A serialized partition and a bucket; None: all buckets of the partition together."""
+"""A serialized partition and a bucket; the bucket None stands for all buckets of the partition together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class ChangedPlace:
     def from_bytes(data: bytes) -> ChangedPlace:
         """Return the place that ``to_bytes`` encoded.
 
-        Raises InvalidRequest for other bytes, UnsupportedFeature for a newer version.
+        Raises InvalidRequest for other bytes, UnsupportedFeature for another version.
         """
         with unpacked(data, "changed place", PLACE_VERSION) as value:
             common, before, after = (tuple(map(_part_from_plain, side)) for side in value["sides"])
@@ -105,11 +105,13 @@ def changed_places(
     *,
     least_level: int | None = None,
 ) -> Iterator[ChangedPlace]:
-    """Yield the places in which files differ, in order of partition and bucket; ``keeps`` tests partitions.
+    """Yield the places in which files differ, in order of partition and bucket, of the partitions that ``keeps``
+    accepts.
 
     Only files of level ``least_level`` or a higher level are compared; None: the levels that a batch read of the
     version reads. A place is a bucket, or a partition when its keys may have moved between buckets. Raises
-    SnapshotNotFound, CorruptTable, and UnsupportedFeature for files that this library cannot read.
+    SnapshotNotFound for a version that expired, CorruptTable for damaged metadata, UnsupportedFeature for files that
+    this library cannot read.
     """
     least = [int(_hides(context, s)) if least_level is None else least_level for s in (before, after)]
     both = before is not None and after is not None

@@ -35,9 +35,9 @@ class ChangedFile:
 def changed_snapshots(context: TableContext, after: int | None, until: int | None, last: int | None) -> range:
     """Return the snapshot ids above ``after`` (None: from the first snapshot on) and up to and including ``until``.
 
-    ``last`` is the default and the maximum of ``until``, for a handle that is pinned to a snapshot; None: the latest
-    id. Raises SnapshotNotFound with the first id that has expired or was never created, InvalidRequest for values that
-    are not a range of ids.
+    ``last``: the snapshot to which the handle is pinned; None: the latest id. It is the default and the maximum of
+    ``until``. Raises SnapshotNotFound with the first id that has expired or was never created, InvalidRequest for
+    values that are not a range of ids, UnsupportedFeature for an unknown changelog-producer.
     """
     for name, value in (("after", after), ("until", until)):
         if not _is_id(value):
@@ -112,7 +112,8 @@ def changed_files(
     ``changelog`` is None, the files that an OVERWRITE snapshot added also count as changes.
 
     In this order, the rows of one key are in the order of their changes. Raises UnsupportedFeature for files that this
-    library cannot read, SnapshotNotFound when the snapshot expires during the call, CorruptTable.
+    library cannot read, SnapshotNotFound when the snapshot expires during the call, CorruptTable for damaged
+    metadata.
     """
     if changelog is None:
         name, size = _list_of(context, snapshot, overwrites)

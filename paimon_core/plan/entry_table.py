@@ -39,7 +39,7 @@ class StatsBytes:
     null_counts: Sequence[tuple[int | None, ...]]
 
     def present(self) -> Mask:
-        """Return one boolean per file: whether it has statistics.
+        """Return one boolean per file: whether the file has statistics.
 
         Without statistics, the row of minima has no fields.
         """
@@ -95,7 +95,7 @@ class EntryTable:
     An unknown time is returned as the smallest 64-bit integer.
     """
     deleted: Callable[[Numbers], Numbers]
-    """Returns the rows of kind -U or -D of the files at the given positions; 0 where it is not recorded."""
+    """Returns the number of rows of kind -U or -D of each file at the given positions; 0 if it is not recorded."""
     extra_files: Callable[[Numbers], Sequence[tuple[str, ...]]]
     """Returns the names of the extra files of the files at the given positions."""
     key_stats: Callable[[Numbers], StatsBytes]
@@ -201,7 +201,7 @@ class EntryTable:
     def key_ranks(self, at: Numbers, types: Sequence[DataType], order: KeyOrder) -> tuple[list[int], list[int]]:
         """Return two lists of numbers, for the smallest and the largest keys of the files at some positions.
 
-        All numbers have the same order as the keys.
+        Compared with each other, the numbers of both lists have the same order as the keys.
 
         Raises CorruptTable for keys that do not decode.
         """

@@ -62,7 +62,7 @@ class Analysis:
     """The bytes in memory of the decoded columns."""
     rows_returned: int
     columns: tuple[tuple[str, int], ...]
-    """The decoded columns with the number of their values."""
+    """The decoded columns, each with its number of decoded values."""
     ignored_files: tuple[str, ...] = ()
     """The paths of damaged data files that were left out (options scan.ignore-*)."""
 
@@ -99,7 +99,7 @@ class ScanExplanation:
     """Live files of the snapshot."""
     files_selected: int
     skipped: tuple[tuple[str, int], ...]
-    """The rules that left out files, with the number of files."""
+    """The rules that left out files, each with the number of files that it left out."""
     raw: Amount
     """The splits whose files are read without a merge."""
     merged: Amount

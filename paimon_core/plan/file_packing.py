@@ -1,8 +1,9 @@
 """pack_files: divides the files of many buckets into splits, with the files given as columns (format 8.7).
 
-Most buckets have one file, or files of one level above 0. Such files are read raw, and a running sum of the file sizes
-shows where one split ends and the next begins. Only buckets with several levels, or with rows of kind delete, are
-divided into sections.
+Most buckets have one file, or only files of one level above 0. Such files, and the files of append tables, are read raw
+(without a merge), and a running sum of the file sizes shows where one split ends and the next begins. Only buckets
+whose files may have to be merged, or that have rows of kind delete, are divided into sections: groups of files that
+have no key in common with another group.
 """
 
 from __future__ import annotations

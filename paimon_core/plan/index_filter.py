@@ -47,14 +47,14 @@ class IndexFilter:
         return IndexFilter(bound, schema, schemas)
 
     def may_match(self, file: DataFile) -> bool:
-        """Whether a row of the file may match, by the index in its manifest entry; raises CorruptTable."""
+        """Whether a row may match, by the index in the manifest entry; raises CorruptTable for a damaged index."""
         if file.embedded_index is None:
             return True
         rows = self._rows(self._embedded(file, file.embedded_index), file)
         return rows is None or bool(rows.any())
 
     def rows(self, file: DataFile, storage: Storage, path: Callable[[DataFile, str], str]) -> Mask | None:
-        """Return one boolean per row: whether the indexes show that it may match; None when the indexes exclude no row.
+        """Return one boolean per row: False if the indexes exclude the row. None when the indexes exclude no row.
 
         ``path`` returns the path of a file in the directory of a data file. Raises CorruptTable naming the path of an
         index that is missing or does not decode, StorageError when the store fails.

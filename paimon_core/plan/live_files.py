@@ -42,7 +42,7 @@ class ScanCounts:
 
 @dataclass(frozen=True, slots=True)
 class LiveFiles:
-    """The files that pass all tests; the test of value statistics is made later."""
+    """The files that pass all tests except the test of value statistics, which is made later."""
 
     table: EntryTable
     counts: ScanCounts

@@ -72,8 +72,9 @@ def plan_scan(
     were created at this time or later are read.
 
     ``where`` is bound to the columns of ``schema``; ``schemas`` returns the schema of a file by its id. Raises
-    SchemaMismatch for a filter that does not fit, UnsupportedFeature for files with only some of the columns,
-    SnapshotNotFound when the snapshot expires during the call, CorruptTable for metadata that does not decode.
+    SchemaMismatch for a filter that does not fit, UnsupportedFeature for files of an unsupported kind or with only some
+    of the columns, InvalidRequest for files outside of the allowed roots, SnapshotNotFound when the snapshot expires
+    during the call, CorruptTable for metadata that does not decode.
     """
     pruners = Pruners.of(where, schema, options, schemas)
     engine = options["merge-engine"] if schema.primary_keys else None
@@ -133,7 +134,7 @@ def hides_level_0(schema: TableSchema, options: TableOptions) -> bool:
 
 
 def _pack(table: EntryTable, schema: TableSchema, rule: PackingRule, pruners: Pruners) -> Iterator[_Packed]:
-    """Yield the splits, bucket by bucket; the ``DataFile`` values of a split are created when it is read."""
+    """Yield the splits, bucket by bucket; the ``DataFile`` values of a split are created when they are used."""
     types = tuple(f.type for f in schema.key_fields)
     if pruners.value is None:
         packed = table.packed.get((rule, types), [])

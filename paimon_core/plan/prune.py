@@ -89,7 +89,7 @@ class StatsRow:
     def bounds(self, stats: ColumnStats, file_name: str) -> Bounds:
         """Return a dict from column to minimum, maximum and null count; the dict is empty without statistics.
 
-        Raises CorruptTable naming the file.
+        Raises CorruptTable, which names the file, for statistics that do not decode.
         """
         if not self.names or not any(stats.min_values[:4]):
             return {}
@@ -105,7 +105,7 @@ class StatsRow:
     def constant(self, row: bytes, row_count: int, file_name: str) -> Bounds:
         """Return the statistics of ``row_count`` rows that all have the values of ``row``, the partition of a file.
 
-        Raises CorruptTable naming the file.
+        Raises CorruptTable, which names the file, for a partition that does not decode.
         """
         if not self.names:
             return {}
@@ -144,7 +144,7 @@ class PartitionPruner:
 
         ``types``: the types of all partition columns. For a single text column, the strings are the texts, because a
         text may be stored in a slot of the row or after the slots. Otherwise the strings are the whole rows. Return
-        None when the filter does not list the selected partitions, or lists too many.
+        None when the filter does not list the selected partitions, or lists too many partitions.
         """
         columns = [self.where.equality_values(name) for name in self.columns]
         known = [values for values in columns if values is not None]
@@ -157,14 +157,14 @@ class PartitionPruner:
     def select(self, entries: Entries, manifest: str) -> Entries:
         """Return the entries whose partitions may contain selected rows.
 
-        ``manifest``: the path of their file, for errors.
+        ``manifest``: the path of the manifest that contains the entries, for errors.
         """
         if isinstance(entries, tuple):
             return tuple(e for e in entries if self.keeps(e.partition, manifest))
         return entries.of_partitions(lambda partition: self.keeps(partition, manifest))
 
     def keeps(self, partition: bytes, found_in: str = "a commit") -> bool:
-        """Whether the partition may contain selected rows; ``found_in`` names its source in errors."""
+        """Whether the partition may contain selected rows; ``found_in`` names the source of the partition in errors."""
         if partition not in self.known:
             self.known[partition] = self.where.may_match(self.row.constant(partition, 1, found_in), 1)
         return self.known[partition]
@@ -188,7 +188,7 @@ class BucketPruner:
     def of(
         where: BoundPredicate, keys: tuple[DataField, ...], schema: TableSchema, schemas: Schemas, function: str
     ) -> BucketPruner | None:
-        """Return the test; None if the filter does not list the values of all bucket key columns, or lists too many."""
+        """Return the test; None if the filter does not list all values of the bucket key, or lists too many values."""
         values = [where.equality_values(f.name) for f in keys]
         known = tuple(v for v in values if v is not None)
         if not keys or len(known) < len(keys) or prod(map(len, known)) > MAX_HASHED_KEYS:
@@ -216,7 +216,9 @@ class BucketPruner:
         return frozenset(buckets_of(columns, types, self.function, total).tolist())
 
     def _hashes_alike(self, schema_id: int) -> bool:
-        """Whether files of this schema hash keys with the same types: -5 as INT and as BIGINT have different hashes."""
+        """Whether the keys in files of this schema have the current types: -5 as INT and as BIGINT have different
+        hashes.
+        """
         if schema_id == self.schema.id:
             return True
         if schema_id not in self.comparable:
@@ -328,8 +330,8 @@ class Cover:
     Columns whose bounds a cast to the current type could change are left out.
     """
     absent: tuple[str, ...]
-    """The current names of the columns that the schema of the files does not have: in these files all their values are
-    null.
+    """The current names of the columns that the schema of the files does not have: in these files, all values of such a
+    column are null.
     """
 
 

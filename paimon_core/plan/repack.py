@@ -14,7 +14,9 @@ from paimon_core.metadata.data_file import DataFile
 from paimon_core.plan.split import Packing, Split, layout_of
 
 _Unit = tuple[tuple[DataFile, ...], tuple[int, ...]]
-"""The files of a unit that cannot be divided, and the number of files of each of its sorted runs; () in a raw split."""
+"""The files of a unit that cannot be divided, and the number of files of each of its sorted runs; () if the split is
+raw.
+"""
 
 
 def repacked(splits: Iterable[Split], packing: Packing) -> list[Split]:

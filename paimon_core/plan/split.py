@@ -1,8 +1,8 @@
 """Split: the unit of reading. The module also packs the files of one bucket into splits (format 8.7).
 
 A raw split is read file by file, because no key occurs twice in its files and no row is a delete. Any other split
-consists of whole sections. Each section is merged separately, because no key of a section occurs in another section or
-in another split.
+consists of whole sections: groups of files whose key ranges overlap. Each section is merged separately, because no key
+of a section occurs in another section or in another split.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Split:
     """
     delta_manifest_list: str = ""
     """The delta manifest list of the snapshot; "" when it is not known. After a rollback, another snapshot may have the
-    same id; it has another delta manifest list.
+    same id, but with another delta manifest list.
     """
     vectors: Vectors = field(default_factory=dict, hash=False)
     """The deletion vectors of the files, by file name."""
@@ -98,7 +98,7 @@ class Split:
     def from_bytes(data: bytes) -> Split:
         """Return the split that ``to_bytes`` encoded.
 
-        Raises InvalidRequest for other bytes, UnsupportedFeature for a newer version.
+        Raises InvalidRequest for other bytes, UnsupportedFeature for another version.
         """
         with unpacked(data, "split", SPLIT_VERSION) as value:
             files = tuple(map(from_plain, value.pop("files")))
@@ -120,7 +120,7 @@ def layout_of(sections: Iterable[Iterable[int]]) -> Layout:
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """The target size of a split in bytes; a smaller file or section counts as ``open_file_bytes``."""
+    """The target size of a split in bytes; each file or section counts with at least ``open_file_bytes``."""
 
     target_bytes: int
     open_file_bytes: int

@@ -2,7 +2,7 @@
 
 Only the columns that the filter uses are decoded, each column for all files at once. Some statistics cannot be decoded
 as columns, for example statistics of wide decimals and damaged statistics. Files with such statistics are tested one by
-one, as in ``prune``.
+one, by the tests of ``prune``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNKNOWN: Triple = (None, None, None)
 def key_matches(key: KeyPruner, table: EntryTable, at: Numbers) -> Mask:
     """Return one boolean per file at the given positions: whether it may contain a selected key.
 
-    Raises as ``KeyPruner.keeps`` does.
+    Raises CorruptTable for statistics that do not decode.
     """
     found = _columns(table.key_stats(at), key.row)
     if found is None:
@@ -38,7 +38,7 @@ def key_matches(key: KeyPruner, table: EntryTable, at: Numbers) -> Mask:
 def value_matches(value: ValuePruner, table: EntryTable) -> Mask:
     """Return one boolean per file: whether a row may match, by statistics and indexes.
 
-    Raises as ``ValuePruner.keeps`` does.
+    Raises CorruptTable for statistics, partitions or indexes that do not decode.
     """
     out = np.zeros(len(table), bool)
     for number, (schema_id, names) in enumerate(table.covers):

@@ -1,10 +1,11 @@
-"""Stream plan: the units that a streaming read returns for one snapshot; no file is opened (format 10, 15.4).
+"""Stream plan: the units of work of a streaming read for one snapshot, found without opening a data file (format 10,
+15.4).
 
 The *full* phase reads the whole content of a snapshot. This phase leaves out the levels whose rows will be in a later
-changelog: level 0 with changelog producer lookup, all levels except the last level with full-compaction. Afterwards the
-changes of each snapshot are read: its changelog if the table has a changelog producer, otherwise the files of APPEND
-snapshots. Compactions change no row. An overwrite does not record the rows that it replaced, so its changes are the
-difference to the previous version.
+changelog: level 0 if the changelog producer is lookup, all levels except the last if it is full-compaction. Afterwards
+the changes of each snapshot are read: its changelog if the table has a changelog producer, otherwise the files of
+APPEND snapshots. Compactions change no row. An overwrite does not record the rows that it replaced, so its changes are
+the difference to the previous version.
 """
 
 from __future__ import annotations
@@ -109,8 +110,8 @@ def plan_changes(context: TableContext, snapshot: Snapshot, on_overwrite: str) -
 
     ``on_overwrite`` selects the result for an OVERWRITE snapshot: its changes ("changes"), nothing ("skip", as in
     Java), or the files that it added ("added", as in Java with ``streaming-read-append-overwrite``). With "fail",
-    InvalidRequest is raised if it replaced or deleted rows. Raises SnapshotNotFound when the version before an
-    overwrite is needed to find its changes and has expired.
+    InvalidRequest is raised if the snapshot replaced or deleted rows. Raises SnapshotNotFound when the version before
+    an overwrite is needed to find its changes and has expired.
     """
     if snapshot.commit_kind is CommitKind.OVERWRITE:
         units = () if on_overwrite == SKIP else tuple(_overwritten(context, snapshot, on_overwrite))

@@ -42,7 +42,7 @@ def bind_comparison(
 
 
 def bind_test(op: Op, field: DataField, literals: Sequence[Literal]) -> BoundTest:
-    """Return the test with literals converted to ``field``; raises SchemaMismatch naming the column.
+    """Return the test with literals converted to ``field``; raises SchemaMismatch if the test does not fit the column.
 
     A literal between two storage values is replaced by the lower of these values, and the operator by an operator that
     selects the same rows. A pattern of LIKE is replaced by a simpler test, such as "starts with", if the simpler test
@@ -93,7 +93,7 @@ def bind_pair(
 ) -> BoundPredicate:
     """Return the comparison of two columns.
 
-    Raises SchemaMismatch, which names both, if the types cannot be compared.
+    Raises SchemaMismatch, which names both columns, if their types cannot be compared.
     """
     one, other = bound_column(*left, fields), bound_column(*right, fields)
     common = _common_type(one.field.type, other.field.type)

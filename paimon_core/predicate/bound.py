@@ -79,7 +79,7 @@ class BoundPredicate:
         return (self,)
 
     def only(self, columns: Collection[str]) -> BoundPredicate | None:
-        """Return the conjunction of the conjuncts that read only these columns; None if there is none.
+        """Return the conjunction of the conjuncts that read only these columns; None if there is no such conjunct.
 
         The result selects every row that the whole predicate selects, and may select more rows.
         """
@@ -268,7 +268,9 @@ class BoundPair(BoundPredicate):
         return pair_passes(self.op, self.left.to_arrow(), self.right.to_arrow(), self.common)
 
     def may_match(self, stats: Stats, row_count: int) -> bool:
-        """Whether values within the bounds of both columns can pass; True for floats: bounds do not cover NaN."""
+        """Whether values within the bounds of both columns can pass; bounds of floats do not cover NaN and are not
+        used.
+        """
         bounds = []
         for column in (self.left, self.right):
             low, high, nulls = stats.get(column.root, (None, None, None))

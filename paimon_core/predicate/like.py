@@ -25,9 +25,9 @@ Pieces = tuple[tuple[bool, str], ...]
 def normalized(pattern: str, escape: str | None) -> str:
     """Return the pattern rewritten with a backslash as its escape character.
 
-    ``escape`` is the escape character of ``pattern``, None if it has none. Raises InvalidRequest when ``escape`` is not
-    exactly one character or is a wildcard, or the pattern has ``escape`` before any other character than ``%``, ``_``
-    and itself.
+    ``escape`` is the escape character of ``pattern``, None for a pattern without such a character. Raises
+    InvalidRequest when ``escape`` is not exactly one character or is a wildcard, or the pattern has ``escape`` before
+    any other character than ``%``, ``_`` and itself.
     """
     if escape is not None and (not isinstance(escape, str) or len(escape) != 1 or escape in _WILD):
         raise InvalidRequest(f"the escape character of like must be one character, but not % or _: {escape!r:.40}")
@@ -64,7 +64,7 @@ def _pieces(pattern: str, escape: str | None) -> Pieces:
 
 
 def simple_test(pattern: str) -> tuple[Op, tuple[str, ...]] | None:
-    """Return operator and values of a simpler test that is equal to a normalized pattern; None when there is none."""
+    """Return operator and values of a simpler test that is equal to a normalized pattern; None if no test is."""
     match _pieces(pattern, ESCAPE):
         case ():
             return Op.EQ, ("",)

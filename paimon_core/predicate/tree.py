@@ -82,7 +82,7 @@ class Predicate(ABC):
         return (self,)
 
     def only(self, columns: Collection[str]) -> Predicate | None:
-        """Return the conjunction of the conjuncts that read only these columns; None if there is none."""
+        """Return the conjunction of the conjuncts that read only these columns; None if there is no such conjunct."""
         parts = [p for p in self.conjuncts() if p.columns <= set(columns)]
         return join(And, parts) if parts else None
 
@@ -176,7 +176,7 @@ _SYMBOLS = {Op.EQ: "="}
 
 @dataclass(frozen=True, slots=True)
 class ColumnComparison(Predicate):
-    """A comparison of two columns, or of fields inside of them."""
+    """A comparison of two columns, or of fields inside of these columns."""
 
     op: Op
     column: str
@@ -366,7 +366,7 @@ def _predicate(value: Any) -> Predicate:
 
 
 def join(kind: type[And] | type[Or], parts: Sequence[Predicate]) -> Predicate:
-    """Return the conjunction or disjunction of the parts; raises InvalidRequest beyond the limits."""
+    """Return the conjunction or disjunction of the parts; raises InvalidRequest for a tree that exceeds the limits."""
     if len(parts) == 1:
         return parts[0]
     out = kind(parts)

@@ -18,7 +18,7 @@ Where = Predicate | str | pc.Expression
 
 
 def parse_where(value: Any, fields: Iterable[DataField] | None = None) -> Predicate | None:
-    """Return a ``where`` argument as a predicate, None for None.
+    """Return a ``where`` argument as a predicate; the result for None is None.
 
     With ``fields``, the columns of the table, the predicate is checked against these columns, and its dotted names are
     resolved. Raises InvalidRequest for any other value and for text that is not a filter, SchemaMismatch for a filter

@@ -14,10 +14,10 @@ FIRST_PAUSE_SECONDS = 0.01
 def create_once(storage: Storage, path: str, data: bytes) -> bool:
     """Create a file; return True when it contains exactly ``data``, False when another writer created it.
 
-    When a store's client repeats a request, the answer can be "exists" although its first request created the file. So
+    When a store's client repeats a request, the answer can be "exists" although the first request created the file. So
     after every answer except "created", the file is read and compared with ``data``. When an answer was lost and the
-    file does not exist, the creation is retried. Raises StorageError when this call created nothing, CommitStateUnknown
-    when the result cannot be determined, for example because the file cannot be read.
+    file does not exist, the creation is retried. Raises StorageError when the store refuses the creation,
+    CommitStateUnknown when it is not known whether the file was created, for example because the file cannot be read.
     """
     unknown: PaimonError | None = None
     for attempt in range(TRIES):

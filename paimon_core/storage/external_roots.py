@@ -2,7 +2,7 @@
 
 The operator passes the list of directories, which is empty by default. A path from metadata is untrusted: the path is
 normalized, and is accepted only if it is below one of the listed directories. Paths are compared component by
-component. On the local disk, no symbolic link below the directories is followed (``Bounds``).
+component. On the local disk, no symbolic link below the directories is followed (``storage.symbolic_links``).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ExternalRoots:
         return ExternalRoots(tuple(dict.fromkeys(_root(root, storage) for root in allowed)), _kind(storage))
 
     def resolve(self, external: str, name: str) -> str:
-        """Return the path of the data file ``name`` that is recorded at the path or URL ``external``.
+        """Return the path of the data file ``name``, for which metadata records the path or URL ``external``.
 
         Raises InvalidRequest for a file outside of the roots, CorruptTable for a path that does not end with the name.
         """

@@ -33,7 +33,7 @@ _FLOAT_ERROR = 0.001
 
 @functools.cache
 def _filesystem(protocol: str) -> Any:
-    """Return the file system of a protocol. The result is cached, because fsspec takes ten times as long."""
+    """Return the file system of a protocol. The result is cached, because a call of fsspec takes ten times as long."""
     import fsspec
 
     return fsspec.filesystem(protocol, use_listings_cache=False)
@@ -45,7 +45,7 @@ class FsspecStorage(Storage):
 
     protocol: str = LOCAL
     bounds: Bounds | None = field(default=None, repr=False)
-    """On the local disk: the root below which no symbolic link is followed (``confined``)."""
+    """On the local disk: the directories below which no symbolic link is followed; None: links are followed."""
 
     def __post_init__(self) -> None:
         if self.protocol not in (LOCAL, MEMORY):
@@ -132,7 +132,7 @@ class FsspecStorage(Storage):
 
     @contextlib.contextmanager
     def open_version(self, path: str, version: str) -> Iterator[pa.NativeFile]:
-        """Open a file; its version is compared with ``version`` when it is opened and when the context ends."""
+        """Open a file, and compare its version with ``version`` when the file is opened and when the context ends."""
         with self._opened(path) as stream, contextlib.ExitStack() as opened:
             handle = os.dup(stream.fileno()) if self.is_local else None  # duplicated: a reader may close the stream
             if handle is not None:
@@ -218,7 +218,7 @@ class FsspecStorage(Storage):
                 self.filesystem.rm_file(source)
 
     def move_directory(self, source: str, target: str) -> None:
-        """Rename a directory to an unused path in one atomic step; only on the local disk."""
+        """Rename a directory to an unused path in one atomic step; in memory, raise UnsupportedFeature."""
         if not self.is_local:
             Storage.move_directory(self, source, target)
         self._check_entry(source)
@@ -303,7 +303,7 @@ def _is_same_elsewhere(found: str, listed: str) -> bool:
 
 
 def confined(storage: Storage, root: str, others: tuple[str, ...] = ()) -> Storage:
-    """Return ``storage``; on the local disk, the result follows no symbolic link below ``root`` and below ``others``.
+    """Return ``storage``, or on the local disk a copy that follows no symbolic link below ``root`` and ``others``.
 
     See ``Bounds``.
     """
@@ -315,7 +315,7 @@ def confined(storage: Storage, root: str, others: tuple[str, ...] = ()) -> Stora
 
 
 def forget_directories(storage: Storage) -> None:
-    """Make a confined storage check all directories for links again; every operation calls this first."""
+    """Make a confined storage check all directories for links again; every operation on a table calls this first."""
     if isinstance(storage, FsspecStorage) and storage.bounds is not None:
         storage.bounds.forget()
 

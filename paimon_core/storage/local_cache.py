@@ -1,4 +1,4 @@
-"""LocalCache: copies of files of a warehouse that never change, in a directory of this machine.
+"""LocalCache: a directory of this machine with copies of those files of a warehouse that never change.
 
 Several processes can use one directory, and later processes find the files again. The cache may lose files at any time.
 The cache never makes a read fail: when the copy of a file is missing, damaged or cannot be read, the caller reads the
@@ -22,11 +22,11 @@ from pathlib import Path
 from paimon_core.errors import InvalidOption
 
 TRIMMED_TO = 0.9
-"""When the cache is too large, the files used longest ago are deleted until this part of the maximum size is left."""
+"""When the cache is too large, the files used longest ago are deleted until this part of ``max_bytes`` is left."""
 FILES_PER_LISTING = 64
 """The directory is listed again after this number of new files, because other processes also add files."""
 STALE_SECONDS = 3600
-"""The age in seconds of a temporary file after which it is deleted: the process that wrote it has ended."""
+"""The age in seconds at which a temporary file is deleted: the process that wrote it is assumed to have ended."""
 
 _CRC_BYTES = 4
 _NAME = re.compile(r"[0-9a-f]{64}\.cached")
@@ -45,9 +45,9 @@ class _CachedFile:
 class LocalCache:
     """A directory of at most about ``max_bytes``; the files that were used longest ago are deleted first.
 
-    ``scope`` names the store, so that equal paths of two stores are different files. The directory is listed after
-    every ``FILES_PER_LISTING`` new files. In between, files of other processes can make the directory larger than the
-    maximum.
+    ``scope`` names the store, so that files with equal paths in two stores have different copies. The directory is
+    listed after every ``FILES_PER_LISTING`` new files. In between, files of other processes can make the directory
+    larger than the maximum.
     """
 
     def __init__(self, directory: str, max_bytes: int, scope: str) -> None:
@@ -66,7 +66,7 @@ class LocalCache:
         _check_directory(directory)
 
     def read(self, path: str) -> bytes | None:
-        """Return the content of a file of the warehouse; None when the cache has no copy."""
+        """Return the content of a file of the warehouse; None when the cache has no copy, or a damaged one."""
         cached = self._path(path)
         try:
             content = cached.read_bytes()
@@ -80,7 +80,10 @@ class LocalCache:
         return data
 
     def keep(self, path: str, data: bytes) -> None:
-        """Add a copy of a file of the warehouse, which must never change. Only the first disk error is logged."""
+        """Add ``data``, unless it is too large, as the copy of a file that never changes.
+
+        Only the first disk error is logged.
+        """
         if len(data) + _CRC_BYTES > self.max_bytes:
             return
         cached = self._path(path)

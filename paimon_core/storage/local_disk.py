@@ -39,7 +39,7 @@ _NO_DIRECTORY_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, e
 def create_whole(path: str, data: bytes) -> bool:
     """Create ``path`` with all of ``data``; return True when it was created, False when it exists already.
 
-    Raises StorageError where the file system has no hard links, CommitStateUnknown when the file was created but the
+    Raises StorageError when the file system has no hard links, CommitStateUnknown when the file was created but the
     disk did not confirm it, OSError for other failures.
     """
     if os.path.lexists(path):
@@ -189,7 +189,7 @@ def _create_directory(directory: str) -> None:
 
 
 def _in_directory(path: str, act: Callable[[], _T], source: str | None = None) -> _T:
-    """Call ``act``, which creates an entry at ``path``; create the directory of ``path`` when it is missing.
+    """Call ``act``, which creates an entry at ``path``; if its directory is missing, create it and call ``act`` again.
 
     Raises FileNotFoundError when ``source`` is missing, or when the directory is still missing after ``TRIES`` tries.
     """

@@ -80,8 +80,8 @@ def open_storage(url: str, options: Mapping[str, str] | None = None) -> tuple[St
 
     Plain paths, ``file:///path`` and ``file:/path`` are on the local disk; a plain path may start with ``~`` or
     ``~user``, a home directory. ``memory://name`` is in the memory of this process; ``s3://``, ``gs://`` and
-    ``abfs://`` are object stores. No connection is opened yet. Raises UnsupportedFeature for any other scheme or when
-    an optional package must be installed first, InvalidOption for an unknown option or a value that is not allowed
+    ``abfs://`` are object stores. This function opens no connection. Raises UnsupportedFeature for any other scheme or
+    when an optional package must be installed first, InvalidOption for an unknown option or a value that is not allowed
     (secrets are not shown), InvalidRequest for a URL that cannot be a warehouse.
     """
     if not url.strip() or "\0" in url:

@@ -146,7 +146,7 @@ class TablePaths:
 
     @property
     def home(self) -> str:
-        """Return the directory of the files that belong to this branch only; the table's root for main."""
+        """Return the directory of the files that belong to this branch only; for main, this is the table's root."""
         return self.root if self.branch == MAIN else self.branch_home(self.branch)
 
     def branch_home(self, branch: str) -> str:
@@ -220,7 +220,7 @@ class TablePaths:
         return "/".join((self.root, *parts))
 
     def relative(self, path: str) -> str:
-        """Return ``path`` relative to the root, the inverse of ``below``; raises CorruptTable for any other path."""
+        """Return ``path`` relative to the root, the inverse of ``below``; raises CorruptTable for a path elsewhere."""
         if not path.startswith(f"{self.root}/"):
             raise CorruptTable(f"path {path!r} is not below {self.root}", path=path)
         relative = path.removeprefix(f"{self.root}/")

@@ -77,7 +77,7 @@ class RootedStorage(Storage):
         return self._of(path).create_exclusive(path, data)
 
     def move(self, source: str, target: str) -> None:
-        """Move a file within one directory of this storage."""
+        """Move a file; both paths must be in the warehouse, or both in the same root."""
         self._of(source).move(source, target)
 
     def make_directory(self, directory: str) -> None:

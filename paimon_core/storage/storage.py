@@ -70,10 +70,10 @@ class Storage(Protocol):
         """Open the file for random access; raises FileNotFoundError when it is missing."""
 
     def open_version(self, path: str, version: str) -> AbstractContextManager[pa.NativeFile]:
-        """Open a file for random access, and check that it has ``version``, which a listing stated.
+        """Open a file for random access, and check that it has the version that a listing stated.
 
         Raises FileNotFoundError when the file is missing. Raises StorageError when the file has another version: when
-        it is opened or read, or at the latest when the context ends without an error.
+        the file is opened, when it is read, or at the latest when the context ends.
         """
         raise UnsupportedFeature(f"cannot open a version of {path}: this store does not compare versions", path=path)
 

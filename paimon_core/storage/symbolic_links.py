@@ -17,7 +17,7 @@ from paimon_core.errors import CorruptTable, StorageError
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The root directories, and the checked directories below them that are not links; only roots are pickled."""
+    """The root directories, and the directories below them that were checked for links; a pickle has only the roots."""
 
     root: str
     others: tuple[str, ...] = ()

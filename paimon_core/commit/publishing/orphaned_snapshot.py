@@ -1,4 +1,4 @@
-"""Orphaned snapshot: a snapshot that was created although the chain had continued without its base.
+"""Orphaned snapshot: a snapshot that was created although its base was no longer the latest snapshot.
 
 ``follows`` recognizes an orphaned snapshot, even if the base has expired since; ``withdraw`` deletes the snapshot.
 """
@@ -44,7 +44,7 @@ def _is_built_on(base: Base, snapshot: Snapshot) -> bool:
     above, below = [i for i in ids if i > snapshot.id], [i for i in ids if i < snapshot.id]
     if snapshot.id not in ids:
         if above and descends_from(base.context, snapshots.read(above[0]), snapshot):
-            return True  # it has expired since
+            return True  # the snapshot has expired since
         raise CorruptTable(f"snapshot {snapshot.id} is missing right after it was created")
     if not _is_own(snapshots, snapshot):
         return False
@@ -92,10 +92,10 @@ def _chain_ends_below(snapshots: SnapshotStore, snapshot: Snapshot, below: Seque
 def withdraw(context: TableContext, snapshot: Snapshot) -> None:
     """Withdraw this commit's orphaned snapshot: delete its file.
 
-    Raises CommitStateUnknown when another commit was built on the snapshot or a tag references it, because its
-    manifests must then be kept. A process that creates a tag checks afterwards that the snapshot still exists, so
-    either this process or the process of the tag detects the problem. CommitStateUnknown is also raised when another
-    process deleted the snapshot: that process may have referenced or deleted its files.
+    Raises CommitStateUnknown when another commit was built on the snapshot or a tag references it, because the
+    manifests of the snapshot must then be kept. A process that creates a tag checks afterwards that the snapshot still
+    exists, so either this process or the process of the tag detects the problem. CommitStateUnknown is also raised when
+    another process deleted the snapshot: that process may have referenced or deleted its files.
     """
     if context.snapshots.publisher is not None:
         raise unknown_outcome(context, snapshot, StorageError("the catalog created it outside the snapshot chain"))

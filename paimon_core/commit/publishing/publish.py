@@ -1,10 +1,10 @@
-"""publish: create the file of a snapshot; the snapshot is published, its id was used before, or the outcome is unknown.
+"""publish: creates the file of a snapshot, with three outcomes: published, the id was used before, or not known.
 
 A store may create the file and lose the response. It may repeat a request by itself and then report that the file
 exists, although this commit has created it. For the same file, the store may report that it exists and then that it is
 not found. Therefore the file is read back after every response except "created". While the id may be unused, the *same*
-snapshot is created again: the first request that arrives creates the file, and later requests find its uuid in the
-file.
+snapshot is created again: the first request that arrives creates the file, and later requests find the uuid of the
+snapshot in the file.
 
 A writer may also be paused for days between reading the base snapshot and publishing. In the meantime another commit
 may have used the id, and the snapshot of that commit may have expired. Then the file can be created, but the result is
@@ -67,7 +67,7 @@ def publish_draft(base: Base, snapshot: Snapshot, draft: Draft) -> bool:
 
 
 def _create(base: Base, snapshot: Snapshot) -> tuple[bool, PaimonError | None]:
-    """Return whether this commit created the snapshot, and the error of an earlier request with unknown outcome.
+    """Return whether this commit created the snapshot or may have created it, and the error of an undecided request.
 
     Each attempt sends one request to create the file. Unless the store confirms the creation, the file is read back:
 
@@ -75,14 +75,14 @@ def _create(base: Base, snapshot: Snapshot) -> tuple[bool, PaimonError | None]:
     - It is missing, the store refused the request and no earlier request is undecided: nothing was created.
     - It is missing although it was reported to exist, no earlier request is undecided, the catalog owns the history and
       the base has changed: the catalog has refused the snapshot and will not create it later.
-    - In all other cases the outcome is undecided, and the next attempt tries to create the same snapshot, unless the
-      base has changed. Raises CommitStateUnknown after the last attempt.
+    - In all other cases the outcome is undecided, and the next attempt tries to create the same snapshot.
+      If the base has changed, that attempt returns True instead. Raises CommitStateUnknown after the last attempt.
     """
     context = base.context
     undecided: PaimonError | None = None
     for _ in attempts(context.options, PUBLISH_TRIES):
         if undecided is not None and not _may_create_again(base):
-            return True, undecided  # unknown: if created now, it would be orphaned, as the chain has continued
+            return True, undecided  # unknown: a snapshot created now would be orphaned
         refused: StorageError | None = None
         said_to_exist = False
         try:
@@ -99,8 +99,8 @@ def _create(base: Base, snapshot: Snapshot) -> tuple[bool, PaimonError | None]:
             if undecided is None and refused is not None:
                 raise refused from None
             if said_to_exist and undecided is None and context.snapshots.catalog_owns_history and not base.is_current():
-                return False, None  # rolled back in between: the catalog compares the base and refuses for good
-            if said_to_exist:  # exists for the create but not for the read: it may be this commit's
+                return False, None  # the catalog compares the base, and so never creates this snapshot
+            if said_to_exist:  # the create found a file, the read did not: it may be this commit's
                 undecided = error
         except (StorageError, CorruptTable) as error:
             undecided = error

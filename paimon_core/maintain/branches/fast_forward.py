@@ -79,7 +79,7 @@ def _add_snapshot(context: TableContext, branch: TableContext, snapshot: Snapsho
     base = Base(context, below)
     try:
         added = publish(base, snapshot) if base.is_current() else None
-    except CommitConflict as error:  # publish has withdrawn it
+    except CommitConflict as error:  # publish has withdrawn the snapshot
         raise _base_is_gone(context, branch, below) from error
     if added is None:
         raise _base_is_gone(context, branch, below)

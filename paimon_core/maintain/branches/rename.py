@@ -37,7 +37,7 @@ def rename_branch(context: TableContext, name: str, new_name: str) -> TableConte
         if branches.is_hidden(name):
             raise branches.not_found(name)
         if new_name in branches.names() and branches.mark(new_name) is None:
-            begin(context, new_name, {})  # raises
+            begin(context, new_name, {})  # raises AlreadyExists
         branches.put_mark(name, copying)
         begin(context, new_name, {DOING: "copy", "from": name})
         _copy(context, name, new_name)

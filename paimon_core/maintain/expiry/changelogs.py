@@ -82,8 +82,8 @@ def preview_changelog_expiry(
 ) -> ChangelogReport:
     """Return the result that ``expire_changelogs`` would have after an expiry of the snapshots ``expiring``.
 
-    The expiry has removed the files ``removed``. The expired snapshots are treated as lasting changelogs. Changes
-    nothing; raises the same errors as ``expire_changelogs``.
+    The files ``removed`` are the files that the expiry of snapshots removes. The expired snapshots are treated as
+    lasting changelogs. Changes nothing; raises the same errors as ``expire_changelogs``.
     """
     lasting = {i: context.snapshots.read(i) for i in expiring}
     chosen, expiry = _compute(context, retention, lasting)
@@ -121,7 +121,7 @@ def apply_changelog_expiry(context: TableContext, plan: Plan) -> ChangelogReport
     """Apply the plan; only the planned changelogs and files that are still removable are deleted.
 
     Plans are untrusted input. Raises PlanOutdated when the table has changed, InvalidRequest for a plan of another
-    operation or table, CorruptTable.
+    operation or table, CorruptTable for a file that cannot be read.
     """
     seen = seen_now(context)
     plan.check(context, OPERATION)
@@ -170,7 +170,7 @@ def _removable(context: TableContext, chosen: ExpirySelection, expiring: Collect
     for changelog in chosen.expired:
         removable.add_changelog(changelog)
         # Without a changelog producer, the appended files and their lists were kept for the changelog. With a changelog
-        # producer, or after an earlier run, they may have been deleted: only existing files become candidates.
+        # producer, or after an earlier run, these files may have been deleted: only existing files become candidates.
         removable.add_deleted(changelog)
         removable.add_lists(changelog)
     removable.keep(_states(context, expiring))

@@ -24,9 +24,9 @@ ignored.
 class Retention:
     """The numbers and the age by which snapshots or changelogs expire.
 
-    The newest ``retain_min`` snapshots are kept, and all except the newest ``retain_max`` expire. The rest expires by
-    age, which is compared with ``older_than_millis`` (epoch milliseconds). At most ``limit`` snapshots expire in one
-    run; 0 means that nothing expires.
+    The newest ``retain_min`` snapshots are kept, and all except the newest ``retain_max`` expire. The snapshots between
+    these numbers expire by age, which is compared with ``older_than_millis`` (epoch milliseconds). At most ``limit``
+    snapshots expire in one run; 0 means that nothing expires.
     """
 
     retain_min: int
@@ -140,7 +140,7 @@ def choose_snapshots(
 def choose_changelogs(
     read: Callable[[int], Snapshot], retention: Retention, ids: Sequence[int], limits: Iterable[Bound], newest: int
 ) -> ExpirySelection:
-    """Choose the changelogs to expire by number and age, as ``retention`` states; the newest is kept (format 16.2).
+    """Choose the changelogs to expire by number and age, as ``retention`` states; keep the newest one (format 16.2).
 
     ``read`` returns a changelog by id, or raises SnapshotNotFound.
     """

@@ -13,9 +13,9 @@ The guarantees that follow from this order:
   reader can raise "expired" instead of returning a part of the rows.
 - A crash at any point leaves contiguous snapshots and at worst orphan files, never a snapshot without its files. The
   next run continues the interrupted run.
-- Tags and branches are listed again after the snapshot files were deleted. A tag that is created before this second
-  listing is either found by the listing, and its files are kept, or the process that creates the tag finds that the
-  snapshot has expired and deletes the tag.
+- Tags and branches are listed again after the snapshot files were deleted. If this second listing
+  finds a tag that was created during the expiry, the files of the tag are kept. If a tag is created later, the process
+  that creates the tag finds that the snapshot has expired and deletes the tag.
 
 Files that other branches use are protected like files that tags use. When a rollback runs at the same time, the expiry
 stops and deletes no data files (``rollback_guard``).
@@ -141,7 +141,7 @@ def apply_snapshot_expiry(context: TableContext, plan: Plan, *, executor: WorkEx
     """Apply the plan; only the planned snapshots and files that are still removable are deleted.
 
     Plans are untrusted input. Raises PlanOutdated when the table has changed, InvalidRequest for a plan of another
-    operation or table, CorruptTable.
+    operation or table, CorruptTable for a file that cannot be read.
     """
     seen = seen_now(context)
     plan.check(context, OPERATION)

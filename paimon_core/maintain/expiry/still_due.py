@@ -23,7 +23,7 @@ def recheck_selection(
 
     ``kind`` is "snapshots" or "changelogs"; the argument of the plan that contains the ids has the same name. Raises
     PlanOutdated unless the plan contains exactly the ids below the first id that it keeps, InvalidRequest for an
-    argument of a wrong type, SnapshotNotFound.
+    argument of a wrong type, SnapshotNotFound for an id that no longer exists.
     """
     first_kept, ids = plan.argument("first_kept", int), plan.argument(kind, list, int)
     if [i for i in store.ids() if i < first_kept] != ids:

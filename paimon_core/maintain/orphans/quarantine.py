@@ -97,7 +97,8 @@ def undo(context: TableContext, plan_id: str, only: Iterable[str] | None = None)
     """Move the files of a quarantine back to their old paths; ``only`` names the files to move (None: all files).
 
     Paths are relative. The call can be repeated after an interruption. Raises NotFound when the quarantine does not
-    exist, InvalidRequest for an id that is not allowed, CorruptTable for a record that cannot be parsed, StorageError.
+    exist, InvalidRequest for an id that is not allowed, CorruptTable for a record that cannot be parsed, StorageError
+    when the store fails.
     """
     identifier(plan_id, "quarantine")
     quarantine = _read(context, plan_id)

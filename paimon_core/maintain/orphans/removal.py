@@ -67,8 +67,9 @@ def plan_orphan_removal(
 ) -> Plan:
     """Find the orphans of all branches that were last modified more than ``older_than_millis`` ago; changes nothing.
 
-    The age must be longer than any writer needs between writing a file and committing it. Raises InvalidRequest,
-    CorruptTable when the files in use cannot be determined, PlanOutdated when snapshots keep expiring during the call.
+    The age must be longer than any writer needs between writing a file and committing it. Raises InvalidRequest for an
+    argument that is not allowed, CorruptTable when the files in use cannot be determined, PlanOutdated when snapshots
+    keep expiring during the call.
     """
     if mode not in MODES:
         raise InvalidRequest(f"mode {mode!r:.60} is not one of {', '.join(MODES)}", mode=mode)
@@ -110,7 +111,7 @@ def apply_orphan_removal(
     """Remove the planned files that are still orphans; commits and expiries since the plan was created are allowed.
 
     Raises PlanOutdated when tags or branches changed, the table was rolled back or the plan was applied before, and the
-    errors of ``plan_orphan_removal``; before all of these errors, no file is moved. After a StorageError, undo the
+    errors of ``plan_orphan_removal``; after these errors, every file is at its old path. After a StorageError, undo the
     quarantine with the plan's id or create a new plan.
     """
     plan.check(context, OPERATION, expiry_harms=False)

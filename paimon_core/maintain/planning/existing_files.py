@@ -13,7 +13,7 @@ from paimon_core.maintain.planning.plan import PlannedFile
 from paimon_core.storage.storage import Storage
 
 FEW = 8
-"""Up to this number of files in one directory are checked one by one; for more, the directory is listed."""
+"""Up to this number of files in one directory are checked one by one; if there are more, the directory is listed."""
 
 
 def existing_files(storage: Storage, files: Iterable[PlannedFile]) -> tuple[PlannedFile, ...]:

@@ -46,7 +46,7 @@ class Plan:
     """One operation on one table that was computed but not yet applied."""
 
     operation: str
-    """``expire-snapshots``, ``remove-orphans`` and so on; selects the function that applies the plan."""
+    """``expire-snapshots``, ``remove-orphans`` and so on; the name selects the function that applies the plan."""
     table: str
     branch: str
     state: TableState
@@ -88,7 +88,7 @@ class Plan:
         self._check_paths(context, operation)
 
     def check_target(self, context: TableContext, operation: str) -> None:
-        """Make the checks of ``check`` that do not read the table; raises InvalidRequest."""
+        """Make the checks of ``check`` that do not read the table; raises InvalidRequest as ``check`` does."""
         self._check_operation(context, operation)
         self._check_paths(context, operation)
 
@@ -134,7 +134,10 @@ class Plan:
 
     @staticmethod
     def from_bytes(data: bytes) -> Plan:
-        """Parse the result of ``to_bytes``; raises InvalidRequest, UnsupportedFeature for a newer version."""
+        """Parse the result of ``to_bytes``.
+
+        Raises InvalidRequest for other bytes, UnsupportedFeature for another version.
+        """
         with unpacked(data, "plan", PLAN_VERSION) as value:
             return Plan(
                 operation=_typed(str, value["operation"]),

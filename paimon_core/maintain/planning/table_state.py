@@ -1,8 +1,8 @@
 """TableState: the state of a table when a maintenance plan was created; after a relevant change the plan is refused.
 
 New commits do not make a plan invalid: they only use live files, and a plan never removes a live file. A plan becomes
-invalid when a reference is created, changed or deleted: a tag, a branch, a consumer, a lasting changelog, or a snapshot
-that has expired, was rolled back or was re-created.
+invalid when a branch is created or deleted, when a tag, a consumer or the first lasting changelog is created, changed
+or deleted, and when the first or the latest snapshot has expired, was rolled back or was re-created.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _Mark = tuple[int, str]
 class BranchState:
     """The state of one branch: its first and last snapshot, its tags and consumers, and its first lasting changelog.
 
-    ``references`` are (kind, name, size in bytes, modification time in epoch milliseconds).
+    ``references``: each tag, each consumer and the changelog, as (kind, name, size in bytes, modification time in epoch
+    milliseconds).
     """
 
     earliest: _Mark | None
@@ -48,7 +49,7 @@ class TableState:
 
     @staticmethod
     def from_plain(value: list[Any]) -> TableState:
-        """Return the state of ``to_plain``; raises TypeError or ValueError for other values."""
+        """Return the state that ``to_plain`` encoded; raises TypeError or ValueError for other values."""
         return TableState(
             tuple(
                 (_text(name), BranchState(_pair(earliest), _pair(latest), frozenset(map(_reference, references))))
@@ -57,7 +58,7 @@ class TableState:
         )
 
     def check(self, context: TableContext, *, expiry_harms: bool = True) -> None:
-        """Raise PlanOutdated, which names the change, when anything other than new commits changed the table.
+        """Raise PlanOutdated, which names the change, when the state has changed other than by new commits.
 
         With ``expiry_harms`` False, expired snapshots, expired changelogs and changed consumers are accepted as well.
         """

@@ -36,8 +36,8 @@ def seen_now(context: TableContext) -> Seen:
 def keep_tags(removable: RemovableFiles) -> tuple[list[Protected], int]:
     """Take the files that tags of the current branch use out of ``removable``.
 
-    Return, for each tag that uses removable files, what the tag protects, and how many data files are therefore kept.
-    Raises CorruptTable when a file of a tag's snapshot cannot be read.
+    Return what each tag protects, for tags that use removable files, and the number of data files that all tags
+    protect. Raises CorruptTable when a file of a tag's snapshot cannot be read.
     """
     kept = [(root, removable.keep([root.snapshot])) for root in _tags_of(removable.context)]
     return [_files(count, f"tag {root.name}") for root, count in kept if count], sum(count for _, count in kept)

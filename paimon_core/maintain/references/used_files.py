@@ -1,4 +1,4 @@
-"""Used files: computes the names of all files that a table still uses, or raises (format 16.6).
+"""Used files: computes the names of all files that a table still uses, or raises an error (format 16.6).
 
 A clean-up that misses one reference deletes live data, so everything is read: every branch, snapshot, tag and
 changelog, all manifests with their ADD and DELETE entries, extra files, index files and statistics. A file that cannot
@@ -43,7 +43,7 @@ class Used:
 
 @dataclass
 class Reached:
-    """The files that some roots reference, without the contents of manifests."""
+    """The files that some roots reference, without the files that are named only in manifests."""
 
     names: set[str] = field(default_factory=set)
     read: set[str] = field(default_factory=set)

@@ -63,7 +63,8 @@ class Damage:
 def find_damage(context: TableContext) -> Damage:
     """Return the damage of the branch of ``context``; changes nothing.
 
-    Raises CorruptTable when no snapshot and no tag can be read; StorageError, UnsupportedFeature.
+    Raises CorruptTable when no snapshot and no tag can be read, StorageError when the store fails, UnsupportedFeature
+    for a newer format.
     """
     context = context.uncached()
     damage = Damage()

@@ -1,8 +1,8 @@
 """Hint repair: corrects the hint files LATEST and EARLIEST of snapshots and changelogs in every branch (format 3.4).
 
-paimon_core does not rely on hints. Java trusts the hint EARLIEST when its snapshot exists, and the hint LATEST when the
-snapshot after it does not exist. Snapshots may be created and deleted during the repair, so each hint is checked again
-after it was written. Files in these directories that are no snapshot, changelog or hint are reported.
+paimon_core does not rely on hints. Java trusts the hint EARLIEST when the snapshot that it names exists, and the hint
+LATEST when no snapshot has the next higher id. Snapshots may be created and deleted during the repair, so each hint is
+checked again after it was written. Files in these directories that are no snapshot, changelog or hint are reported.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class RepairedHint:
-    """One hint that was wrong, with its old and new text; None when the file did not exist or was deleted."""
+    """One hint that was wrong: its old text (None: the file did not exist) and its new text (None: it was deleted)."""
 
     path: str
     was: str | None
@@ -41,7 +41,7 @@ class HintReport:
 
 
 def repair_hints(context: TableContext) -> HintReport:
-    """Rewrite every hint that is missing or wrong, and delete the hints of a directory without snapshots.
+    """Rewrite every hint that is missing or wrong, and delete the hints of a directory without snapshots or changelogs.
 
     Raises CorruptTable for a branch without a schema, StorageError when snapshots are created or deleted faster than
     the hint is written.

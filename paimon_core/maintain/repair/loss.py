@@ -89,7 +89,7 @@ class Loss:
 def loss_of(context: TableContext, missing: Iterable[tuple[str, ManifestEntry]]) -> Loss:
     """Return the loss of a removal of the ``missing`` live files, which are given as (path, entry).
 
-    Reads the deltas of snapshots, from the newest one back, until each file was found or ``recent_changes`` ends.
+    Reads the deltas of recent snapshots (``recent_changes``), newest first, until each file was found.
     """
     missing = list(missing)
     relative = [p if e.file.external_path is not None else context.paths.relative(p) for p, e in missing]
@@ -109,7 +109,7 @@ def loss_of(context: TableContext, missing: Iterable[tuple[str, ManifestEntry]])
 
 
 def _origins(context: TableContext, rows: Mapping[str, int]) -> dict[int, Origin]:
-    """Return the snapshots that added the files: a compaction that only moved a file does not count."""
+    """Return the snapshots that added the files, by id; compactions do not count."""
     remaining, origins = set(rows), dict[int, Origin]()
     for snapshot, entries in recent_changes(Base(context, context.snapshots.latest())):
         if snapshot.commit_kind is not CommitKind.COMPACT:

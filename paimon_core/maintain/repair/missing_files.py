@@ -132,7 +132,7 @@ def missing_of(context: TableContext, entries: Sequence[ManifestEntry]) -> list[
 
 
 def of_another_size(context: TableContext, entries: Iterable[ManifestEntry]) -> list[tuple[str, int, ManifestEntry]]:
-    """Return path, size and entry of the live files that do not have their recorded size."""
+    """Return path, size and entry of the existing live files whose size is not the recorded size."""
     paths = {context.file_path(e.partition, e.bucket, e.file): e for e in entries if not _is_elsewhere(context, e)}
     directories = {path.rpartition("/")[0] for path in paths}
     sizes = {f.path: f.size for directory in directories for f in context.storage.list(directory)}

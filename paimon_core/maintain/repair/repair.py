@@ -5,8 +5,8 @@ steps:
 
 1. Move the unreadable snapshots above the newest readable snapshot, newest first, so that the readable snapshot is the
    latest one. When a readable tag is newer, its snapshot becomes the latest.
-2. When a snapshot below the latest one is unreadable or missing, move it and all older snapshots: the ids of snapshots
-   must have no gap.
+2. When a snapshot below the latest one is unreadable or missing, move all snapshots from this one down: the ids of
+   snapshots must have no gap.
 3. Move unreadable tags, lasting changelogs and consumers, and unreadable schemas that are newer than the used schemas.
 4. Correct the hints, and remove the entries of missing data files by a commit.
 
@@ -97,7 +97,8 @@ def plan_repair(context: TableContext) -> Plan:
 
 
 def apply_repair(context: TableContext, plan: Plan) -> RepairReport:
-    """Repair as planned; raises PlanOutdated when the damage differs from the planned damage, and errors of the steps.
+    """Repair as planned; raises PlanOutdated when the damage differs from the planned damage, and the errors of each
+    step.
 
     A repair that was interrupted is completed by a new plan.
     """

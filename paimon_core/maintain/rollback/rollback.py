@@ -98,7 +98,7 @@ def rollback(context: TableContext, to: Snapshot) -> Snapshot:
         _drop_tags(context, to)
         if context.snapshots.is_live(to) and context.snapshots.ids()[-1:] == [
             to.id
-        ]:  # no snapshot at all: the table is being dropped
+        ]:  # a slice, because a table that is being dropped may have no snapshot
             break
         _recreate(context, to)
     else:
@@ -114,7 +114,7 @@ def rollback(context: TableContext, to: Snapshot) -> Snapshot:
 
 
 def _restores(context: TableContext, to: Snapshot) -> bool:
-    """Whether the target has expired and is re-created from a tag; raises SnapshotNotFound without such a tag."""
+    """Whether the target has expired and can be re-created from a tag; raises SnapshotNotFound if no tag has it."""
     ids = context.snapshots.ids()
     if to.id in ids and context.snapshots.is_live(to):
         return False
@@ -148,7 +148,7 @@ def _guard(context: TableContext, to: Snapshot) -> str:
 
 
 def _drop_guard(context: TableContext, to: Snapshot) -> None:
-    """Delete a guard that an interrupted rollback created after its target had expired."""
+    """Delete the guard tag of an interrupted rollback, unless the tag proves that the files of ``to`` exist."""
     for tag in context.tags.list():
         if tag.name == f"{GUARD}{to.id}" and tag.snapshot == to and not _proves_files(tag):
             with contextlib.suppress(TagNotFound):
@@ -164,7 +164,7 @@ def _proves_files(tag: Tag) -> bool:
 
 
 def _recreate(context: TableContext, to: Snapshot) -> None:
-    """Create the target's snapshot file again; raises CommitConflict when another snapshot has its id."""
+    """Create the target's snapshot file again; raises CommitConflict when another snapshot has the same id."""
     if not context.snapshots.publish(to) and not context.snapshots.is_live(to):
         raise CommitConflict(
             f"table {context.name}: another snapshot {to.id} was created while the table was rolled back to snapshot "

@@ -22,7 +22,7 @@ GUARD = "paimon-core-rollback-"
 def delete_below(context: TableContext, expired: Sequence[Snapshot], first_kept: Snapshot) -> bool:
     """Delete the snapshot files of ``expired``, lowest first; return whether ``first_kept`` existed all the time.
 
-    If not, the caller must keep the files of the expired snapshots, as some of the snapshots may be live again.
+    If the result is False, the caller must keep the files of the expired snapshots: some of them may be live again.
     """
     snapshots = context.snapshots
     for snapshot in expired:

@@ -85,7 +85,7 @@ def _batch_tag(context: TableContext, snapshot: Snapshot) -> Tag:
 
 
 def is_counted(context: TableContext, name: str) -> bool:
-    """Whether option ``tag.num-retained-max`` limits the number of tags such as this one."""
+    """Whether the tag ``name`` is one of the tags whose number the option ``tag.num-retained-max`` limits."""
     mode = context.options["tag.automatic-creation"]
     if mode == "none" or context.options["tag.num-retained-max"] is None:
         return False
@@ -128,7 +128,8 @@ def _after(context: TableContext, snapshot_id: int) -> Iterator[Snapshot]:
 def _local_time(context: TableContext, snapshot: Snapshot) -> int | None:
     """Return the local time, in milliseconds, that decides to which period a snapshot belongs.
 
-    The result is the commit time or the watermark, as option ``tag.automatic-creation`` states; None without watermark.
+    The result is the commit time or the watermark, as option ``tag.automatic-creation`` states; None for a snapshot
+    without the watermark.
     """
     options = context.options
     if options["tag.automatic-creation"] == "process-time":

@@ -13,8 +13,8 @@ def check_new_name(context: TableContext, name: str, snapshot: Snapshot, *, inst
 
     Raises InvalidRequest for a name that cannot be a file name or could be read as a snapshot id: a name of digits is
     allowed only when it is the name of an automatic tag of this table. Raises AlreadyExists for an automatic tag by
-    period when the snapshot already has a tag of this kind, because Java fails for two of them; the tag ``instead_of``,
-    which the new tag replaces, is ignored.
+    period when the snapshot already has a tag of this kind, because Java fails when a snapshot has two such tags; the
+    tag ``instead_of``, which the new tag replaces, is ignored.
     """
     context.paths.tag(name)
     periods = Periods.of(context.options) if context.options["tag.automatic-creation"] in BY_PERIOD else None

@@ -61,7 +61,8 @@ def rename_tag(context: TableContext, name: str, new_name: str) -> Tag:
 
     After a crash both names may exist; the same call then completes the rename. An existing tag with the new name is
     never replaced, even when it references the same snapshot. A tag that an interrupted rename created is recognised,
-    because the new tag records the file from which it was copied. Raises TagNotFound, AlreadyExists, InvalidRequest.
+    because the new tag records the file from which it was copied. Raises TagNotFound, also when the old tag is deleted
+    during the call; AlreadyExists; InvalidRequest for a name that is not allowed.
     """
     old = context.tags.read(name)
     if name == new_name:
@@ -88,7 +89,8 @@ def rename_tag(context: TableContext, name: str, new_name: str) -> Tag:
 def replace_tag(context: TableContext, name: str, snapshot: Snapshot, retained_millis: int | None = None) -> Tag:
     """Make an existing tag reference another snapshot in one atomic step; return the new tag.
 
-    Files that only the old tag used are deleted. Raises TagNotFound, SnapshotNotFound when ``snapshot`` has expired.
+    Files that only the old tag used are deleted. Raises TagNotFound when the tag does not exist, SnapshotNotFound when
+    ``snapshot`` has expired.
     """
     old = context.tags.read(name)
     new = new_tag(name, snapshot, retained_millis)
@@ -148,7 +150,10 @@ def plan_tag_deletion(context: TableContext, name: str) -> Plan:
 
 
 def apply_tag_deletion(context: TableContext, plan: Plan) -> Removal:
-    """Delete the planned tag, then the planned files that nothing references; raises PlanOutdated."""
+    """Delete the planned tag, then the planned files that nothing references.
+
+    Raises PlanOutdated when the table has changed.
+    """
     plan.check(context, OPERATION)
     tag = _read_to_delete(context, plan.argument("tag", str))
     return drop_tag(context, tag, frozenset(f.path for f in plan.files))

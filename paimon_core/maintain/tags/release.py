@@ -1,7 +1,7 @@
 """Tag release: deletes a tag, then the files that nothing else on any branch uses (format 15.1, 16.4).
 
 The snapshots that use a file have consecutive ids. So when a snapshot before or after the tag's snapshot uses a file,
-the nearest live snapshot before or after the tag's snapshot also uses it. On the table's own branch it is therefore
+the nearest live snapshot before or after the tag's snapshot also uses it. On the branch of the tag it is therefore
 enough to read the two nearest live snapshots and the latest snapshot. All roots of other branches are read, because a
 branch may start at any snapshot.
 """
@@ -40,9 +40,9 @@ def release(
 ) -> Removal:
     """Call ``drop`` to delete or replace the tag, then delete the files that only the tag used. Return these files.
 
-    ``allowed`` restricts the deletion to these paths; ``becomes`` is the new tag when ``drop`` replaces it. Files that
-    are used by a tag or branch created during the call are kept. Raises the errors of ``files_used_only_by``, before
-    ``drop`` is called.
+    ``allowed`` restricts the deletion to these paths; ``becomes`` is the new tag if ``drop`` replaces the old tag.
+    Files that are used by a tag or branch created during the call are kept. Raises the errors of
+    ``files_used_only_by``, before ``drop`` is called.
     """
     seen = seen_now(context)
     removable = files_used_only_by(context, tag)

@@ -170,7 +170,7 @@ class GcsStore:
         self.put(f"{key}/", b"")
 
     def failure(self, error: BaseException) -> Failure:
-        """Classify an error by its HTTP status; without a status, only a request that was never sent is REFUSED."""
+        """Classify an error by its HTTP status; without a status, only a bad or never sent request is REFUSED."""
         text = f"{type(error).__name__}: {error}"
         status = _status(error)
         if status is not None:
@@ -222,7 +222,7 @@ class GcsUpload:
 
 
 def _body(data: bytes) -> Any:
-    """Return the data as a file object, as aiohttp requires for large bodies; it can be sent more than once."""
+    """Return the data as a file object, as aiohttp requires for large bodies; the object can be sent more than once."""
     return UnclosableBytesIO(data)
 
 

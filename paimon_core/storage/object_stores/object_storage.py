@@ -1,8 +1,8 @@
 """ObjectStorage: the Storage of one warehouse in an object store (S3, Google Cloud Storage, Azure Blob Storage).
 
-A directory is only the part of a file name before a ``/``: a directory exists when it contains a file. Listings are
-never cached. A snapshot is published by one conditional request that is sent only once, so that the answer "exists"
-always refers to another writer's file.
+A directory is only the part of a file name before a ``/``: a directory exists when it contains a file, or when an
+empty object represents it. Listings are never cached. A snapshot is published by one conditional request that is sent
+only once, so that the answer "exists" always refers to another writer's file.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _Answer = TypeVar("_Answer")
 class ObjectStorage(Storage):
     """Files below ``base``, the URL of a warehouse such as ``s3://bucket/lake``, without a trailing slash.
 
-    An ObjectStorage is a small value that can be pickled. Each process connects on first use, once for each set of
-    credentials. Nothing outside ``base`` is read or changed: every method raises InvalidRequest for such a path.
+    An ObjectStorage is a small value that can be pickled. Each process connects on first use, once for each bucket
+    and set of options. Nothing outside ``base`` is read or changed: every method raises InvalidRequest for such a path.
     """
 
     kind: str
@@ -166,7 +166,7 @@ class ObjectStorage(Storage):
             self._perform("create directory", directory, lambda: self._store.mark_directory(key))
 
     def delete(self, paths: Iterable[str]) -> int:
-        """Delete files and return the number of deleted files (``Storage.delete``); missing files are no error."""
+        """Delete files and return their number; missing files are no error, but some stores count them."""
         deleted = 0
         for batch in _batches(dict.fromkeys(paths), DELETE_BATCH):
             keys = [self._key(path) for path in batch]

@@ -26,7 +26,7 @@ class Meaning(Enum):
     REFUSED = auto()
     """The request was certainly not executed: access denied, an invalid request, or no connection."""
     UNKNOWN = auto()
-    """The request was sent, and its outcome is unknown: the store may have executed it, or may still execute it."""
+    """The outcome is unknown: the store may have executed the request, or may still execute it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class ObjectStore(Protocol):
         """
 
     def read_tail(self, key: str, count: int, version: str = "") -> tuple[bytes, int]:
-        """Return the last ``count`` bytes (or all, if fewer) and the size of the object; ``version`` as in ``read``."""
+        """Return the last ``count`` bytes (all bytes of a smaller object) and the size; ``version``: see ``read``."""
 
     def put(self, key: str, data: bytes) -> None:
         """Create or replace an object; the request may be sent more than once."""
@@ -128,7 +128,7 @@ class ObjectStore(Protocol):
         """
 
     def delete(self, keys: Sequence[str]) -> int:
-        """Delete objects and return their number as ``Storage.delete`` does; missing objects are no error."""
+        """Delete objects and return their number; missing objects are no error, but some stores count them."""
 
     def copy(self, source: str, target: str) -> None:
         """Copy an object within the store."""

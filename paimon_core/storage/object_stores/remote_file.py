@@ -1,9 +1,9 @@
 """Remote files: files of an object store as Arrow streams.
 
-A file is read by ranges. The first request reads the end of the file, which contains the footer of a Parquet or ORC
-file, or the whole of a small file. Later requests read the requested ranges, and at least ``AHEAD_BYTES``. A file is
-written in parts and becomes visible with ``close``. When the stream is discarded, garbage-collected or closed by an
-exception, no file is created.
+A file is read by ranges. The first request reads the end of the file: the footer of a Parquet or ORC file, or all
+bytes of a small file. Later requests read the requested ranges, and at least ``AHEAD_BYTES``. A file is
+written in parts and becomes visible with ``close``. When the stream is discarded or garbage-collected, or when
+an exception leaves its ``with`` block, no file is created.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class RemoteWriter(io.RawIOBase):
 
     def _abort(self) -> None:
         self._is_finished = True
-        with contextlib.suppress(OSError):  # remaining parts are not visible, and the bucket's lifecycle deletes them
+        with contextlib.suppress(OSError):  # parts that remain are not visible; a rule of the bucket can delete them
             self._sink.abort()
 
     def __del__(self) -> None:

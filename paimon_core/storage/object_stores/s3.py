@@ -31,7 +31,7 @@ _Answer = TypeVar("_Answer")
 
 
 class _SendOnce(AIOHTTPSession):  # type: ignore[misc]
-    """A session that does not repeat a PUT after a broken connection, because the answer could then be "exists"."""
+    """A session that does not repeat a PUT after a broken connection: the repeated PUT could find its own file."""
 
     async def _get_session(self, proxy_url: str | None) -> Any:
         session = await super()._get_session(proxy_url)
@@ -176,7 +176,7 @@ class S3Store:
         )
 
     def delete(self, keys: Sequence[str]) -> int:
-        """Delete objects with one DeleteObjects. It does not report missing keys, so a single key is checked first."""
+        """Delete objects with one DeleteObjects, which does not report missing keys; a single key is checked first."""
         if len(keys) == 1:
             try:
                 self.head(keys[0])
@@ -245,7 +245,7 @@ class S3Store:
         return self._call_once(method, wanted)
 
     def _call_once(self, method: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        # The duration of a copy depends on the size of the object, so it has no limit.
+        # The duration of a copy depends on the size of the object, so a copy has no time limit.
         max_requests = None if "CopySource" in wanted else REQUESTS
         return self._run(lambda: self.client._call_s3(method, Bucket=self.bucket, **wanted), max_requests)
 

@@ -17,7 +17,7 @@ from paimon_core.errors import InvalidOption
 OPTION = "storage.request-timeout"
 DEFAULT_MILLIS = 60_000
 REQUESTS = 5
-"""The time limit of a call, which includes repeated requests, is this number of time-outs of one request."""
+"""A call, with its first and all repeated requests, may take as long as this number of time-outs of one request."""
 _MILLIS = {"ms": 1, "s": 1000, "min": 60_000}
 
 
@@ -53,7 +53,7 @@ class TimeOut:
         return math.ceil(self.seconds)
 
     def run(self, loop: Any, request: Callable[[], Coroutine[Any, Any, Any]], requests: int | None = REQUESTS) -> Any:
-        """Return the result of a call that may take as long as ``requests`` time-outs; None means no limit.
+        """Return the result of a call that may take as long as ``requests`` time-outs; ``requests`` None: no limit.
 
         Raises RequestTimedOut when the call takes longer. The call is then cancelled in this process, but the store may
         still execute the request.
@@ -71,7 +71,7 @@ class TimeOut:
         return sync(loop, bounded)
 
     def unanswered(self, requests: int | None = REQUESTS) -> RequestTimedOut:
-        """Return the error for a call that took too long; it names the option."""
+        """Return the error for a call that took too long; the error names the option."""
         longest = self.seconds * (requests or 1)
         return RequestTimedOut(f"no answer within {longest:g} s (option {OPTION} = {self.seconds:g} s a request)")
 
