@@ -1,10 +1,10 @@
 """Checks of tables: the evaluation of the checks that a table's declaration names; only SQL needs Spark.
 
-Other packages import from here.
+Other packages find the most used names here.
 
 Core types and functions:
 
-- ``CheckContext``: the values that a check may use: the load, the history, the time
+- ``CheckContext``: the values that a check may use: the partitions of the load, the history of loads, the time
 - ``LoadRecord``: the numbers of rows of one load, from its snapshot
 - ``Rows``: the rows that are checked
 - ``run_check``: runs one check

@@ -38,8 +38,9 @@ class LoadRecord:
 
     rows_read: int
     rows_written: int
-    """The rows that the load wrote. For the modes ``upsert`` and ``changes`` a row is a change, so a key may count
-    twice."""
+    """The number of rows that the load wrote. In the modes ``upsert`` and ``changes`` a row is a change, so a key may
+    count twice.
+    """
     rows_rejected: int
     snapshot_id: int
     committed_at: datetime

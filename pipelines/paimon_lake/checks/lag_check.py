@@ -19,8 +19,8 @@ def lag_result(check: LagCheck, table: str, found: Lag | Exception) -> CheckResu
 def compared(check: LagCheck, found: Lag) -> Result:
     """Return the number of broken bounds, and a sentence; a number that is not known breaks its bound.
 
-    The age is not known while another load or program reads the slot: a load runs then, so an unknown age breaks no
-    bound. Each part of a wide table that has a lag must be within the bounds.
+    While another load or program reads the slot, the age is not known, and breaks no bound, because a load seems to
+    run. Each part of a wide table that has a lag must be within the bounds.
     """
     if found.parts:
         results = {part: _of_part(check, one) for part, one in found.parts.items()}
@@ -28,7 +28,7 @@ def compared(check: LagCheck, found: Lag) -> Result:
     broken = []
     if not found.position:
         return 1, found.text()
-    if found.lag_messages is not None:  # the other bounds only apply to parts that follow a database
+    if found.lag_messages is not None:  # the other bounds apply only to tables that follow a database
         if check.max_messages is not None and found.lag_messages > check.max_messages:
             broken.append(f"at most {check.max_messages:,} messages behind are allowed")
         return len(broken), ": ".join([found.text(), *broken])

@@ -32,7 +32,9 @@ def accepted(value: Any, field: DataField) -> Literal:
 
 
 def bound(value: Any, field: DataField) -> Literal:
-    """Return a bound of a range, which may lie between two values of the type; raises SchemaMismatch."""
+    """Return a bound of a range, which may lie between two values of the type; raises SchemaMismatch if it does not
+    fit.
+    """
     literal = _literal(value, field)
     if isinstance(literal, float) and math.isnan(literal):
         raise _mismatch(field, value, "is not a bound")

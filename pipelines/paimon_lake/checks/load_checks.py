@@ -71,7 +71,7 @@ def _since(check: FreshnessCheck, now: datetime, *, has_zone: bool) -> Predicate
 
 
 def _greatest(rows: Rows, column: str, where: Predicate | None) -> Any:
-    """Return the greatest value as an Arrow scalar, or None; memory is bounded by one batch."""
+    """Return the greatest value as an Arrow scalar, or None without values; only one batch is in memory."""
     greatest = None
     for batch in rows.table.scan([column], where).to_batches():
         found = pc.max(batch.column(0))
@@ -141,7 +141,7 @@ def volume(check: VolumeCheck, context: CheckContext) -> Result:
 
     A load of partitions is compared by its rows per partition, and only with loads of partitions. A load of the whole
     table is compared only with loads of the whole table, and a load of a part only with loads of this part. The check
-    passes when there are fewer than three such loads before (or fewer than ``loads``, if that is less), and when these
+    passes when fewer than three such loads were made before (or fewer than ``loads``, if that is less), or when these
     earlier loads wrote no row.
     """
     if not context.history:

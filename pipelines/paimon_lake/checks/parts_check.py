@@ -29,8 +29,8 @@ def parts_complete(check: PartsCompleteCheck, spec: TableSpec, rows: Rows, conte
 
     With ``column``, a row waits since the time in this column; a time without a time zone is in UTC. Rows with a null
     in the column are not compared; the sentence states their number. Without ``column``, a row counts when it lacks the
-    part now and also lacked it in the newest snapshot that is at least ``max_wait`` old. Then the keys of these rows
-    are in memory, and PipelineError is raised when that snapshot has expired.
+    part and already lacked it in the newest snapshot that is at least ``max_wait`` old; the keys of these rows are in
+    memory, and PipelineError is raised when that snapshot has expired.
     """
     since = context.now.astimezone(UTC) - timedelta(milliseconds=parse_positive_millis(check.max_wait))
     before = None if check.column else _snapshot_at(rows, since)

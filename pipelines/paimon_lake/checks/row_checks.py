@@ -2,7 +2,7 @@
 
 All except unique read only the rows that violate the rule: the filter of the scan is the opposite of the rule. So files
 whose statistics exclude a violation are not read, and only one batch and the examples are in memory. ``unique`` keeps
-the checked columns in memory: for one partition when they contain the partition columns, otherwise for all rows.
+the checked columns in memory: of one partition at a time if they contain the partition columns, otherwise of all rows.
 """
 
 from __future__ import annotations

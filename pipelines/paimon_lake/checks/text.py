@@ -31,7 +31,9 @@ def keys_of(rows: pa.Table, columns: Sequence[str]) -> list[str]:
 
 
 def shown(value: Any) -> str:
-    """Return one value as text; a text with commas, blanks at its ends or unprintable characters is quoted."""
+    """Return one value as text; a text that is empty, or has commas, blanks at its ends or unprintable characters, is
+    quoted.
+    """
     if value is None:
         return "null"
     if isinstance(value, bool):

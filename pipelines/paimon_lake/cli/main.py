@@ -1,9 +1,9 @@
 """The command line ``paimon-lake``, for example ``paimon-lake load --table ods.flights --partition 2013-01-31``.
 
-Every step prints its result as one sentence or (``--json``) one JSON object; other commands print lines. Exit codes:
-0: the command succeeded. 1: the step failed for the table, for some of its parts, or for some tables of a shared slot;
-or an audit found a problem. 2: the request was wrong; one sentence explains why. 3: the step succeeded, but the table
-has stale partitions, which the result names.
+Every step prints its result as one sentence or (``--json``) one JSON object; other commands print lines. Exit codes: 0:
+the command succeeded. 1: the step failed for the table, for some of its parts, or for some tables of a shared slot; or
+a command such as ``audit``, ``check`` or ``show`` found a problem. 2: the request was wrong; one sentence explains why.
+3: the step succeeded, but the table has stale partitions, which the result names.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"paimon-lake {asked.command}: {error}", file=sys.stderr)
         return 1
     except PartsFailed as error:
-        if asked.json and asked.command != "follow":  # it has printed the result
+        if asked.json and asked.command != "follow":  # follow has already printed the result
             print(error.result.to_json(), flush=True)
         print(f"paimon-lake {asked.command}: {error}", file=sys.stderr)
         return 1

@@ -1,8 +1,7 @@
 """Added columns: how a load treats columns of change events that its table lacks, or has with a narrower type.
 
 Tasks note these columns while they read. The driver alters the table before anything is committed, and the load is
-repeated with the altered table. So rows of the load that were written before the column was added have null in this
-column.
+repeated with the altered table. Events that were written before their source had a column have null in this column.
 """
 
 from __future__ import annotations
@@ -28,11 +27,12 @@ names.
 def left_out_columns(
     step: LoadStep, source: FilesSource | KafkaSource, noted: Iterable[Mapping[str, Collection[str]]], where: str
 ) -> list[str]:
-    """Return the columns of the source that the load leaves out; with ``apply``, add new columns to the table.
+    """Return the columns of the source that the load leaves out; with ``schema_changes: apply``, add new columns to the
+    table.
 
-    ``noted``: the columns that each task noted; ``where``: the source in errors. Raises TableAltered after an
-    alteration. Raises PipelineError as ``hold`` and ``column_types`` do, for too many new columns, and when a lookup
-    fills a column that the source also has.
+    ``noted``: the columns that each task noted, with the types that it saw; ``where`` names the source in errors.
+    Raises TableAltered after an alteration. Raises PipelineError for more than ``MOST_COLUMNS`` new columns, for a new
+    column that a lookup fills, and for the errors of ``hold`` and ``column_types``.
     """
     seen: dict[str, set[str]] = {}
     for one in noted:
@@ -53,10 +53,11 @@ def left_out_columns(
 
 
 def hold_columns(step: LoadStep, columns: Mapping[str, DataType], where: str) -> None:
-    """Let the table of a load hold columns of these types, as ``hold`` does; new columns of a part belong to this part.
+    """Let the table of a load hold columns of these types, as ``hold`` does; new columns that the load of a part adds
+    belong to the part.
 
-    ``where``: the source in errors. Raises TableAltered after an alteration, and PipelineError for a change that the
-    table cannot follow, and for a new column that a lookup or another part fills.
+    ``where`` names the source in errors. Raises TableAltered after an alteration. Raises PipelineError for a change
+    that the table cannot follow, and for a column that a lookup or another part fills.
     """
     check_not_looked_up(step, columns, where)
     if isinstance(step.spec, PartSpec):

@@ -18,7 +18,7 @@ from paimon_lake.tables import open_table
 
 
 def blocking_audit(step: LoadStep, inputs: Mapping[str, TableView], check_results: list[CheckResult]) -> Audit | None:
-    """Return a function that runs the blocking checks and sets ``check_results``; None without blocking checks.
+    """Return a function that runs the blocking checks and sets ``check_results``; None when no declared check blocks.
 
     The checks see the inputs at the snapshots that the load has read, so that a concurrent load of an input has no
     effect.

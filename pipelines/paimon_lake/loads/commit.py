@@ -25,35 +25,39 @@ from paimon_lake.protocol import PipelineError
 
 
 class NumberTaken(Exception):
-    """Another load has committed this number, or another commit has used its buckets: nothing was published."""
+    """Nothing was published, because another load has committed the number, the newest load is not the expected one, or
+    a concurrent commit conflicts with the buckets that the load chose.
+    """
 
 
 @dataclass(frozen=True)
 class LoadCommit:
-    """One load to publish: its number, the properties of its snapshot, and the rows that it replaces (None: no
-    rows).
+    """One load to publish: its number, the properties of its snapshot, and the rows that it replaces (``replace``;
+    None: no rows).
     """
 
     number: int
     properties: Mapping[str, str]
     replace: Replace | None = None
     audit: Audit | None = None
-    """Checks the table with the prepared commit; the load is published only if this returns no problem."""
+    """Checks the table as it will be after the commit; the load is published only if the audit returns no problem."""
     loaded: str = ""
-    """The load name of a part of the table; "" for the table."""
+    """The load name of the table, or of a part of it; "" stands for the table."""
     after: int | None = None
-    """The load that must still be the newest when this load commits, because this load continues at its end; None: no
-    such condition.
+    """The number of the load that must still be the newest when this load commits, because this load continues where
+    that load ended; None: any load may be the newest.
     """
     listed: Snapshot | None = None
-    """A snapshot at which ``after`` was the newest load: while this is the latest one, no list is needed."""
+    """A snapshot at which ``after`` was the newest load. While it is the latest snapshot, the snapshots need not be
+    listed.
+    """
 
 
 def commit_load(table: Table, messages: Sequence[CommitMessage], load: LoadCommit) -> Snapshot:
     """Publish the messages of files that were written for this load as one commit.
 
-    Raises NumberTaken, AuditFailed, and CommitConflict when concurrent commits prevent every attempt; then the files of
-    the messages are deleted. After CommitStateUnknown the files stay.
+    Raises NumberTaken, AuditFailed when the audit finds a problem, and CommitConflict when concurrent commits prevent
+    every attempt; then the files of the messages are deleted. After CommitStateUnknown the files stay.
     """
     user = load_user(load.loaded or table.name)
     if load.after is not None and not _is_newest(table, load):  # after a rollback, or after a concurrent load

@@ -1,10 +1,10 @@
 """Loads of a database: all rows of a table or query, or only the rows above the watermark of the last load.
 
 A load with a watermark first reads the greatest value of the watermark column. It loads the rows above the value in the
-ledger, up to the greatest value, and records the greatest value in the ledger. All parts of a load of PostgreSQL read
-the snapshot of one transaction, which this process keeps open. The snapshot is taken after the greatest value is read.
-Rows that are committed later with a value up to the greatest value are not seen by any later load, except with
-``reload``.
+ledger, up to the greatest value, and records the greatest value in the ledger. If ``source.split`` divides a load of
+PostgreSQL into parts, all parts read the snapshot of one transaction, which this process keeps open. The rows are read
+after the greatest value. Rows that are committed later with a value up to the greatest value are not seen by any later
+load, except with ``reload``.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class DatabaseLoads:
         self._source = source
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
-        """Return the load, unless no row has a greater watermark, or the run was loaded before."""
+        """Return the load; NothingToLoad when no row is above the last watermark, or when the run was loaded before."""
         with naming(step):
             return self._plan(step)
 
@@ -110,7 +110,7 @@ class DatabaseLoads:
         return {"database": database.place, "relation": hashlib.sha256(what.encode()).hexdigest()[:24]}
 
     def _loaded(self, step: LoadStep, column: str, database: Database) -> Mark | None:
-        """Return the watermark of the ledger, or None.
+        """Return the watermark of the ledger; None when it has none, and for a reload.
 
         Raises PipelineError when the watermark is of another column, table or database.
         """
@@ -150,7 +150,9 @@ class DatabaseLoads:
 def write_read(
     step: LoadStep, read: DatabaseRead, parts: Sequence[str], snapshot: str | None, *, overwrites: bool
 ) -> WriteResult:
-    """Read the rows of each condition in ``parts`` in a task, all at one ``snapshot`` (None: at different moments)."""
+    """Read and write the rows of each condition in ``parts`` in a task of its own. All tasks read the exported
+    ``snapshot``; None: each task reads at its own moment.
+    """
     sql = [select(read.rows.selected, read.database.relation, [*read.conditions, part]) for part in parts]
     return write_parts(
         step.spark(),
@@ -177,7 +179,9 @@ def _reader(database: Database, rows: DatabaseRows, shape: RowShape, snapshot: s
 
 
 def _bounds(connection: Connection, column: str, low: Mark | None, lag: float) -> tuple[Mark | None, int]:
-    """Return the greatest watermark to load, None if no row is above ``low``, and the number of rows with a null."""
+    """Return the greatest watermark to load (None if no row is above ``low``), and the number of rows without a
+    watermark.
+    """
     database = connection.database
     where = f"{database.name}: the watermark {column!r}"
     if not database.is_postgresql:
@@ -228,7 +232,9 @@ def _check_kind(low: Mark | None, kind: str, where: str) -> None:
 
 
 def split_column(name: str, schema: pa.Schema, split: str, *, is_postgresql: bool) -> str:
-    """Return the column of the database by which a load is divided; raises PipelineError unless it has integers."""
+    """Return the column of the database by which a load is divided. Raises PipelineError if it is missing, or if its
+    type in PostgreSQL is not an integer.
+    """
     column = found_column(name, schema.names, split)
     kind = postgresql_type(schema.field(column)) if is_postgresql else "int8"
     if _KINDS.get(kind) != "int":
@@ -237,7 +243,7 @@ def split_column(name: str, schema: pa.Schema, split: str, *, is_postgresql: boo
 
 
 def parts_of(connection: Connection, read: DatabaseRead, parts: int) -> list[str]:
-    """Return the condition of each part; the range of the split column covers the rows of this load."""
+    """Return the condition of each part: ranges of the split column that together cover all rows of this load."""
     database, column = read.database, quoted(read.split)
     if not database.is_postgresql:
         strange = f"typeof({column}) NOT IN ('integer', 'null')"

@@ -22,15 +22,16 @@ class BatchFailed(Exception):
 
 
 def tables_failed(errors: Mapping[str, Exception], results: Sequence[StepResult]) -> TablesFailed:
-    """Return the error of a run; ``errors`` by table, ``results`` of the tables with commits, and of the table that was
-    asked for."""
+    """Return the error of a run. ``errors`` has the error of each failed table; ``results`` has the results of the
+    tables with commits and of the requested table.
+    """
     reasons = "; ".join(dict.fromkeys(map(reason, errors.values())))
     kept = ", ".join(f"{one.table} (snapshot {', '.join(map(str, one.commits))})" for one in results if one.commits)
     return TablesFailed(f"{reasons}; committed before, and kept: {kept}" if kept else reasons, results, errors)
 
 
 def reason(error: Exception | None) -> str:
-    """Return an error as one line: its message, and the type of an error that is not for users."""
+    """Return an error as one line: its message, after the type of the error if the message is not meant for users."""
     if isinstance(error, PySparkException):
         return spark_reason(error)
     is_told = isinstance(error, PipelineError | AuditFailed | PaimonError)

@@ -31,7 +31,7 @@ class FrameShape:
     """The columns of a table, the source of its rows, and the column of kinds."""
 
     name: str
-    """The value of the column ``file`` of rejects: the function, or the file of the query."""
+    """The value of the column ``file`` of rejects: the function, the file of the query, or a name of the query."""
     fields: tuple[DataField, ...]
     kinds: Kinds | None
     partitions: RejectPartitions | None = None

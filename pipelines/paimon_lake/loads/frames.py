@@ -1,7 +1,8 @@
 """Loads of DataFrames: a SELECT over tables of the lake, or a function of the user.
 
 The snapshot of a load records the versions of its inputs. A load does nothing when a load of the same partitions, with
-the same query and the same versions, was committed before. A compaction of an input does not change its version.
+the same query and the same versions, was committed before. A compaction of an input changes its version only if it
+makes rows visible (see ``content_version``).
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ class SqlLoads:
         return replace(_write(step, result.frame), lineage=column_lineage(result.frame, views))
 
     def _result(self, step: LoadStep, inputs: Mapping[str, TableView], query: str) -> QueryResult:
-        """Return the result of the query; raises PipelineError with the table, and the file and line of the query."""
+        """Return the result of the query; raises PipelineError, which names the table and the place of the query, if it
+        is wrong.
+        """
         try:
             return self._analysed(step, inputs, query)
         except PipelineError as error:
@@ -202,7 +205,7 @@ def _is_loaded(step: LoadStep, key: str, content: str) -> bool:
 
 
 def _source_name(spec: TableSpec) -> str:
-    """Return the ``file`` of rejects: the function, or the file of the query."""
+    """Return the value of the column ``file`` of rejects: the function, the file of a query, or a name of the query."""
     source = spec.source
     assert isinstance(source, SqlSource | PythonSource)
     return source.function if isinstance(source, PythonSource) else source.file or f"query of {spec.name}"

@@ -1,4 +1,4 @@
-"""Lag: asks the sources of changes, without Spark and all servers at once, how far the tables of a lake are behind.
+"""Lag: asks the sources of changes how far the tables of a lake are behind, without Spark, and several servers at once.
 
 A server that does not answer delays the answer about its own tables only, and not longer than ``LAG_SECONDS``.
 """
@@ -27,7 +27,8 @@ LAG_SECONDS = 40.0
 """How long all answers may take together: Dagster ends the evaluation of a sensor after 60 s."""
 _SERVERS_AT_ONCE = 16
 Ask = Callable[[Settings, Sequence[str], float], Iterator[Answer]]
-"""Yields the lags of tables and parts of tables that have the same server, until a monotonic time."""
+"""Yields the lags of tables, and of parts of tables, of the same server; asks no further table after a monotonic time.
+"""
 
 
 def lag(settings: Settings, name: str) -> Lag | Exception:
@@ -60,7 +61,7 @@ def lags(settings: Settings, names: Iterable[str], seconds: float = LAG_SECONDS)
 
 
 def _answer(specs: Sequence[TableSpec], found: Mapping[str, Lag | Exception], late: PipelineError) -> Lag | Exception:
-    """Return the answer about a table from the answers by load names."""
+    """Return the answer about a table; ``found`` has the answers about tables and parts by their load names."""
     parts = {one.part: found.get(one.load_name, late) for one in specs if isinstance(one, PartSpec)}
     return Lag.of_parts(parts) if parts else found.get(specs[0].load_name, late)
 
@@ -79,7 +80,9 @@ def _ask(
 
 
 def _with_due(settings: Settings, name: str, answer: Lag | Exception) -> Lag | Exception:
-    """Return an answer about a table; rows that wait and are due also make it behind."""
+    """Return an answer about a table or part, which is also behind when rows that wait for rows of other tables are
+    due.
+    """
     try:
         if isinstance(answer, Lag) and not answer.is_behind and due_now(settings, loaded_spec(settings.tables, name)):
             notes = [one for one in (answer.note, "rows that wait are due") if one]

@@ -1,8 +1,8 @@
 """Load: one load of a declared table, from reading its ledger to its snapshot.
 
-When two loads commit at the same time, both try the same number; the load that fails reads the ledger again and loads
-only what the other load has not loaded. When both are reloads of the same files, or of the same query over the same
-inputs, the second has nothing to load.
+When two loads commit at the same time, both try the same number. The load whose commit fails reads the ledger again,
+and loads only what the other load has not loaded. When both are reloads of the same files, or of the same query over
+the same inputs, the second has nothing to load.
 """
 
 from __future__ import annotations
@@ -82,19 +82,20 @@ def load_table(
     reload: bool = False,
     properties: Mapping[str, str] | None = None,
 ) -> StepResult:
-    """Load a declared table, or some of its partitions, from its source: one commit, or one for each batch of changes.
+    """Load a declared table, or some of its partitions, from its source, in one commit or in one commit per batch of
+    changes.
 
     Files and rows that were loaded before are left out, except rows that were lost with missing data files, see
     ``paimon_lake.loads.ledger.restore``. With ``reload`` everything is read again, and a table that appends or
     aggregates is replaced. ``run_key`` identifies a run: repetitions of the run load only once. Guarantees for
     concurrent processes: when two loads run at the same time, the second load loads only what the first load has not
-    loaded; a load reads its source at one moment; other writers of the table never make a load lose or repeat rows. A
-    load that assigned keys to dynamic buckets while a concurrent commit did so too is written again; after 3 attempts,
-    CommitConflict is raised. The parts of a wide table load at the same time, each in commits of its own; if ``part``
-    is given, only this part is loaded; the parts ``without_parts`` are not loaded. Raises PipelineError for a wrong
-    request, AuditFailed when too many rows are rejected or a blocking check fails (nothing is published then).
-    PartsFailed or TablesFailed, which say what was committed, is raised when a part or another table failed, or when a
-    batch failed after other batches.
+    loaded; a load reads its source at one moment (except a source in SQLite with ``split``); other writers of the table
+    never make a load lose or repeat rows. A load that assigned keys to dynamic buckets while a concurrent commit did so
+    too is written again; after 3 attempts, CommitConflict is raised. The parts of a wide table load at the same time,
+    each in commits of its own; if ``part`` is given, only this part is loaded; the parts ``without_parts`` are not
+    loaded. Raises PipelineError for a wrong request, and AuditFailed when too many rows are rejected or a blocking
+    check fails; then nothing is published. Raises PartsFailed or TablesFailed, which say what was committed, when a
+    part or another table failed, or when a batch failed after other batches.
     """
     spec = settings.table(name)
     begun = partial(_TableRun.begun, spark, settings, run_key=run_key, properties=properties)
@@ -180,7 +181,7 @@ class _TableRun:
         return self.reload and not self.loads
 
     def load(self, source: TableSource) -> bool:
-        """Commit the next load; return whether there was one."""
+        """Commit the next load; return False when the source has nothing to load."""
         try:
             done = _attempts(
                 self.spark,
@@ -206,7 +207,9 @@ class _TableRun:
         return True
 
     def position(self) -> object:
-        """Return the position in the log of a database server up to which the table is loaded; None if it has none."""
+        """Return the position in the log of a database server up to which the table is loaded; None if its ledger has
+        none.
+        """
         return read_ledger(self.table, self.spec.load_name, accept_gaps=True).position
 
     def snapshot(self) -> int:
@@ -235,7 +238,9 @@ def _attempts(
     *,
     reload: bool,
 ) -> tuple[LoadStep, LoadedOnce] | NothingToLoad:
-    """Plan and commit one load; retry after conflicts with other writers, then raise CommitConflict."""
+    """Plan and commit one load. After a conflict with another writer, plan it again; after ``_TRIES`` conflicts, raise
+    CommitConflict.
+    """
     refused: BaseException | None = None
     began: int | None = None
     for _ in range(_TRIES):
@@ -283,7 +288,8 @@ def _step(
     reload: bool,
     began: int | None,
 ) -> LoadStep:
-    """Return the next attempt, with the current ledger; ``began`` is the newest load before the first attempt.
+    """Return the next attempt, with the current ledger; ``began``: the newest load before the first attempt (None: the
+    first).
 
     Raises PipelineError when the ledger does not allow this load.
     """

@@ -79,7 +79,7 @@ def result_of_loads(
 
 
 def worst_results(found: Iterable[Sequence[CheckResult]]) -> tuple[CheckResult, ...]:
-    """Return the result of each check, of the last load that evaluated it; a failed result comes first."""
+    """Return one result for each check: its last failed result, or its last result if it never failed."""
     worst: dict[str, CheckResult] = {}
     for results in found:
         for one in results:

@@ -35,7 +35,7 @@ class PartState:
         return self.loaded_at is None or bool(self.stale)
 
     def sentence(self) -> str:
-        """Return one clause about the part."""
+        """Return a text about the part, such as "never loaded"."""
         if self.loaded_at is None:
             return "never loaded"
         loaded = f"loaded {self.loaded_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

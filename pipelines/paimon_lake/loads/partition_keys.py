@@ -20,7 +20,9 @@ from paimon_lake.protocol import PipelineError
 
 
 def is_outside(partitions: Partitions, key: str, table: str) -> bool:
-    """Whether a key never is a partition of the declaration; raises PipelineError for a text that is no valid key."""
+    """Whether the declaration never has a partition with this key; raises PipelineError for a text that is no valid
+    key.
+    """
     if partitions.by_time:
         begin = window(partitions, key, table)[0].date()
         return bool((partitions.start and begin < partitions.start) or (partitions.end and begin > partitions.end))
@@ -33,7 +35,9 @@ def is_later(partitions: Partitions, key: str, table: str, now: datetime) -> boo
 
 
 def check_key(partitions: Partitions, key: str, table: str, now: datetime | None = None) -> None:
-    """Raise PipelineError for a key whose partition does not exist at ``now``, a time with a time zone."""
+    """Raise PipelineError for a key whose partition does not exist at ``now``, a time with a time zone (None: at
+    present).
+    """
     if is_outside(partitions, key, table):
         if not partitions.by_time:
             raise PipelineError(f"{table} has no partition {key!r}: its partitions are {', '.join(partitions.values)}")
@@ -87,7 +91,8 @@ def _exists_from(partitions: Partitions, begin: datetime, end: datetime) -> date
 def rows_of(spec: TableSpec, view: TableView, keys: Sequence[str], of: Partitions) -> Predicate:
     """Return a predicate for the rows of a table that belong to partitions ``keys`` of the declaration ``of``.
 
-    The column is ``partitions.column`` of the table; raises PipelineError when it is missing or has another type.
+    The predicate is on ``partitions.column`` of the table. Raises PipelineError when the table declares no such column,
+    or when its type cannot hold the keys.
     """
     column = spec.partitions.column if spec.partitions is not None else ""
     if not column:

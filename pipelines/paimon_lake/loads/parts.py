@@ -36,7 +36,7 @@ class PartLoad:
     error: Exception | None = None
 
     def sentence(self) -> str:
-        """Return one clause: the rows and snapshots, why nothing was loaded, or the error."""
+        """Return a text about the load: its rows and snapshots, or why nothing was loaded, or the error."""
         failed = "" if self.error is None else f"failed: {reason(self.error)}"
         if self.result is None:
             return failed
@@ -108,7 +108,8 @@ def _combined(
     states: Mapping[str, str],
     stale: Mapping[str, str],
 ) -> StepResult:
-    """Return the loads of parts as one result; ``states``: a clause about each part that was not loaded now.
+    """Return the loads of parts as one result. ``states`` has a text about each part that this run did not load, such
+    as "never loaded".
 
     Raises PartsFailed, with the result, when parts failed.
     """
@@ -142,7 +143,9 @@ def _combined(
 
 
 def _check_results(loads: Sequence[PartLoad]) -> tuple[CheckResult, ...]:
-    """Return the result of each blocking check, of the last part that evaluated it; a failed result comes first."""
+    """Return one result for each blocking check: the last failed result of a part, or the last result if no part failed
+    it.
+    """
 
     def of(load: PartLoad) -> Sequence[CheckResult]:
         if isinstance(load.error, AuditFailed):

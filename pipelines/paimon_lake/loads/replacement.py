@@ -11,8 +11,8 @@ from paimon_core.table.table import Table
 
 @dataclass(frozen=True)
 class Replace:
-    """The rows that a load replaces: ``everything``, the partitions ``where``, or else the partitions of its new
-    rows.
+    """The rows that a load replaces: all rows with ``everything``, the partitions that ``where`` selects, or, without
+    both, the partitions in which its new rows are.
     """
 
     everything: bool = False
@@ -21,7 +21,7 @@ class Replace:
     def predicate(self, table: Table) -> Predicate | None:
         """Return a predicate for the partitions to replace.
 
-        Returns None for the partitions of the new rows, and for a table without partitions.
+        Returns None when the partitions of the new rows are replaced, and for a table without partitions.
         """
         if not self.everything or not table.schema.partition_keys:
             return self.where

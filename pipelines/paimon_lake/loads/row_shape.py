@@ -65,11 +65,12 @@ def shape_of(
     table: Table,
     lookups: Lookups | None = None,
 ) -> RowShape:
-    """Return the shape of the files of a table, or of rows of a database, whose columns have the table's names.
+    """Return the shape of the files of a table, or of rows of a database; rows of a database have the column names of
+    the table.
 
     The files lack the columns that ``lookups`` fill, and have the columns by which rows are looked up.
 
-    Raises PipelineError for columns that the table does not have.
+    Raises PipelineError when ``rename`` or ``add`` names a column that the table does not have.
     """
     names = [name for name in table.schema.names if spec.fills(name)]
     by_loads: list[str] = []  # columns that the source need not have, because loads of changes fill them

@@ -53,8 +53,9 @@ def hold_in_part(
 ) -> None:
     """Do what ``hold`` does for the part ``name`` of a wide table; a new column is added to the group of the part.
 
-    Column and group are altered at once, for the schema that the table has then: another part may alter it at the same
-    time. Raises PipelineError also for a new column that another part fills, or that is the order of a part.
+    The group is a table option with columns. Column and group are altered together, in the latest schema, because
+    another part may alter the table at the same time. Also raises PipelineError for a column that another part fills,
+    or that is in ``order_by`` of a part.
     """
 
     def changes(schema: TableSchema) -> list[SchemaChange]:
@@ -77,7 +78,7 @@ def hold_in_part(
 def _check_owner(
     schema: TableSchema, columns: Mapping[str, DataType], source: str, name: str, parts: Mapping[str, Part]
 ) -> None:
-    """Refuse columns that are not new to the table, and do not belong to the part ``name``."""
+    """Refuse columns that a part other than ``name`` fills, and columns in ``order_by`` of any part."""
     for other, part in parts.items():
         if other == name:
             taken, what = {*part.order_by}, f"loads of the part {name} fill as order_by"
@@ -92,7 +93,9 @@ def _check_owner(
 
 
 def _wanted(schema: TableSchema, columns: Mapping[str, DataType], source: str) -> list[DataField]:
-    """Return the columns that are new to a table, or of the same kind of type as in the table."""
+    """Return the columns that are new to a table, or of the same kind of type as in the table. Raises PipelineError for
+    a new column whose name differs from another only by case.
+    """
     held = {field.name: field.type for field in schema.fields}
     for name in columns:
         if name not in held and (same := [one for one in held if one.casefold() == name.casefold()]):

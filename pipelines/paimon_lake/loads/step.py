@@ -36,7 +36,7 @@ class LoadStep:
     number: int
     """The number under which the load commits."""
     partitions: tuple[str, ...] | None = None
-    """The keys of the partitions to load, sorted; None for a table without partitions."""
+    """The keys of the requested partitions, sorted; None for a load of the whole table."""
     run_key: str = ""
     """Identifies the run, with the same value when the run is repeated; "" for a run by hand, which is never a
     repetition.
@@ -59,7 +59,9 @@ class LoadStep:
 
     @property
     def replaces(self) -> bool:
-        """Whether the rows of the load replace existing rows: by the mode, or by ``replaces_on_reload``."""
+        """Whether the rows of the load replace existing rows: by ``write_mode``, or by a reload with
+        ``replaces_on_reload``.
+        """
         mode = self.spec.write_mode
         return mode in ("overwrite", "overwrite-partitions") or (self.reload and self.replaces_on_reload)
 
@@ -80,8 +82,9 @@ class LoadStep:
     def replacement(self, keys: Sequence[str] | None) -> Replace | None:
         """Return which rows a load of the partitions ``keys`` replaces; None when it replaces no rows.
 
-        Without keys, a load of all partitions replaces everything. A table without declared partitions replaces the
-        partitions that occur in the rows.
+        With ``overwrite-partitions``, a load with keys replaces the partitions of the keys, and a load of a table
+        without declared partitions replaces the partitions that occur in its rows. Every other load replaces
+        everything.
         """
         if not self.replaces:
             return None
@@ -94,7 +97,7 @@ class LoadStep:
 
 @dataclass(frozen=True)
 class PlannedLoad:
-    """The plan of one load: what it will read and write; rows are not read before ``write`` is called."""
+    """The plan of one load: what it will read and write. Its rows are read only when ``write`` is called."""
 
     write: Callable[[], WriteResult]
     entries: Mapping[str, str] = field(default_factory=dict)
@@ -116,7 +119,9 @@ class PlannedLoad:
     has_more: bool = False
     """Whether the same run plans another load from the source after this load."""
     continues: bool = False
-    """Whether the load must directly follow the newest load of the ledger; otherwise it is planned again."""
+    """Whether the load must directly follow the newest load of the ledger. If another load was committed since, the
+    load is planned again.
+    """
     lookups: Lookups | None = None
     """How the tasks look up columns of other tables; None for a source without lookups."""
     clears_waiting: bool = False

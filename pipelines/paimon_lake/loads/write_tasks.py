@@ -37,7 +37,7 @@ from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files.rejects import Parsed
 
 ReadPart = Callable[[bytes], Iterator[Parsed]]
-"""Reads one part of a source in a task, as rows of the table, with a column of kinds where the load has kinds."""
+"""Reads one part of a source in a task, as rows of the table, with a column of kinds if the load has kinds."""
 
 
 _READ, _RETRIED = b"\0", b"\1"
@@ -59,19 +59,23 @@ class WriteResult:
     rows_read: int = 0
     rows_written: int = 0
     removals: int = 0
-    """The written rows that only remove the older row of a reject."""
+    """The number of written rows -D that only remove older rows: of the key of a rejected row, or, after a copy or a
+    TRUNCATE, of keys that the source does not have any more.
+    """
     examples: tuple[str, ...] = ()
     """The first rejected rows, one sentence each."""
     ignored_columns: tuple[str, ...] = ()
     """The columns of the source that the table does not have, and that the declaration ignores."""
     lineage: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
-    """The columns of inputs (table, column) from which each column is computed, where that is known."""
+    """For each column, the columns of inputs (table, column) from which it is computed; a column is missing if that is
+    not known.
+    """
     reports: tuple[bytes, ...] = ()
     """The reports of tasks about the splits that they have read."""
     skipped: tuple[str, ...] = ()
     """Input that was read and changes no row, one sentence each."""
     source_tables: tuple[str, ...] = ()
-    """The tables whose changes were read, where a pattern names them."""
+    """The tables whose changes were read, if the declaration names tables by a pattern."""
     entries: Mapping[str, str] = field(default_factory=dict)
     """Properties of the snapshot that are known only when the whole source is read."""
     waiting: tuple[CommitMessage, ...] = ()
@@ -81,12 +85,12 @@ class WriteResult:
 
     @property
     def rows_rejected(self) -> int:
-        """The rows in the new files of rejects."""
+        """The number of rows in the new files of rejects."""
         return row_count(self.rejects)
 
     @property
     def rows_merged(self) -> int:
-        """The written rows that are not in the new files, because the load has a newer row with the same key."""
+        """The number of written rows that are not in the new files, because the load has a newer row with the key."""
         return self.rows_written - row_count(self.messages)
 
 
@@ -100,7 +104,7 @@ class _TaskResult:
     """The result of one task. ``error`` is a sentence for the user; when it is set, the task has written nothing."""
 
     rows: bytes = b""
-    """The messages of the new files of the table, and the hashes of their keys where they are staged."""
+    """The encoded messages of the new files of the table; for staged rows also the hashes of their keys."""
     rejects: list[bytes] = field(default_factory=list)
     rows_read: int = 0
     rows_written: int = 0
@@ -141,8 +145,8 @@ def write_parts(
 ) -> WriteResult:
     """Read and write all parts, one task each; the rows become visible when the returned messages are committed.
 
-    With ``lookups``, the rows get columns of other tables. A first task then writes rows that wait since earlier loads:
-    they are older than all rows of the parts.
+    With ``lookups``, the rows get columns of other tables. If rows that wait since earlier loads are tried again, the
+    first task writes them, because they are older than all rows of the parts.
 
     Raises PipelineError when ``read`` raises it in a task; then the files of the other tasks are deleted.
     """
@@ -193,7 +197,7 @@ class _Writing:
     kinds: str | None
     overwrites: bool
     staging: str | None = None
-    """The name of the writer in the names of staged files; None where tasks write to buckets."""
+    """The name of the writer in the names of staged files; None when tasks write their rows directly to buckets."""
     lookups: Lookups | None = None
 
     @staticmethod

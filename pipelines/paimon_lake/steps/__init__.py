@@ -1,4 +1,4 @@
-"""Steps on the tables of a lake: infer, apply, audit, compact, tag, expire, sweep, check, roll back.
+"""Steps on the tables of a lake: infer, apply, follow, audit, compact, tag, expire, sweep, check, mend, roll back.
 
 Core functions:
 

@@ -40,9 +40,9 @@ def apply(settings: Settings, *, drop: bool = False, lossy: Collection[str] = ()
     apply``). A type that cannot hold the stored values is refused, unless ``lossy`` contains ``DATABASE.TABLE.COLUMN``;
     more dots name a nested field. All tables are checked before the first table is created or altered; a table that
     another program changes after the check may still be refused. A table whose metadata cannot be read, or whose
-    storage fails, is not changed, and the other tables are created and altered; PartlyApplied names both. A load that
-    began before its table is altered writes rows with the old columns. Raises PipelineError for a change that is not
-    allowed, and for a table without columns.
+    storage fails, is not changed, and the other tables are created and altered; then PartlyApplied names both kinds of
+    tables. A load that began before its table is altered writes rows with the old columns. Raises PipelineError for a
+    change that is not allowed, and for a table without columns.
     """
     catalog = open_lake(settings)
     _check_names(settings, lossy)

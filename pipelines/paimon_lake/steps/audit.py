@@ -67,7 +67,7 @@ def audit_fsck(settings: Settings, name: str) -> CheckResult:
 
 
 def audit_loads(settings: Settings, name: str) -> CheckResult:
-    """Check for every recorded load of a declared table that it wrote or rejected each row that it read.
+    """Check for every recorded load of a declared table that each row that it read was written or rejected, or waits.
 
     Also check that the table still has these rows. The sentence of the result says which loads were compared and which
     could not be compared, and reports lost rejects.

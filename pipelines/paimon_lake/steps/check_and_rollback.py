@@ -38,8 +38,8 @@ def rollback(
     """Report the snapshots and files that a rollback to a snapshot or tag deletes; with ``apply``, roll back.
 
     The snapshots of loads after the target are deleted as well, so that the same files or partitions can be loaded
-    again.
-    Raises SnapshotNotFound, TagNotFound, InvalidRequest, and PlanOutdated after a concurrent commit.
+    again. Raises SnapshotNotFound or TagNotFound for a target that does not exist, InvalidRequest for a wrong request,
+    and PlanOutdated after a concurrent commit.
     """
     started = time.monotonic()
     table = open_table(settings, name)

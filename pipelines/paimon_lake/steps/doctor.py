@@ -13,10 +13,10 @@ from paimon_lake.tables import open_table, result_of, state_of
 
 
 def doctor(settings: Settings, name: str, *, fix: bool = False, findings: Collection[str] = ()) -> StepResult:
-    """Report the findings of a table; with ``fix``, run the mends of ``findings``, or all that are safe.
+    """Report the findings of a table; with ``fix``, run the mends of ``findings``, or all safe mends if it is empty.
 
-    The mends run in this process, each as a commit of its own. Raises InvalidRequest for an unknown finding,
-    PipelineError when a mend failed, after the others have run.
+    The mends run in this process, each as a commit of its own. Raises InvalidRequest for an unknown finding. If a mend
+    fails, the other mends still run; then PipelineError is raised.
     """
     started = time.monotonic()
     table = open_table(settings, name)

@@ -156,7 +156,7 @@ class Follow:
                 yield from self._told(table)
 
     def _loaded_with(self, name: str) -> list[str]:
-        """Return the tables that one load of a table loads."""
+        """Return the tables that a load of the table ``name`` loads: all tables of its slot, or only this table."""
         return tables_of(self.settings.tables, database_of(self.settings.table(name))) or [name]
 
     def _load(self, table: _Followed, pool: ThreadPoolExecutor) -> Iterator[StepResult | Failure]:
@@ -196,7 +196,7 @@ class Follow:
         self._next_loads(results)
 
     def _next_loads(self, results: Sequence[StepResult]) -> None:
-        """Set when the tables of one load are loaded next."""
+        """Set the times of the next loads of the tables that one load has loaded."""
         names, rows_written = {one.table for one in results}, sum(one.rows_written for one in results)
         for one in self._tables:
             if one.name in names:
@@ -216,13 +216,15 @@ class Follow:
             yield self._failed(one, error.errors[one.name])
 
     def _failed(self, table: _Followed, error: Exception) -> Failure:
-        """Return the failure of a table, and set when the table is loaded next."""
+        """Return the failure of a table, and set the time of its next load."""
         table.failures += 1
         table.due = time.monotonic() + self._pause(table.failures)
         return Failure("load", table.name, error)
 
     def _parts_failed(self, table: _Followed, waiting: Mapping[str, _FailedPart], error: PartsFailed) -> None:
-        """Set when a table and its failed parts are loaded next; ``waiting``: the parts that were not loaded now."""
+        """Set the times of the next loads of a table and its failed parts; ``waiting``: the parts that this load left
+        out.
+        """
         failed = dict(waiting)
         for part in error.errors:
             failures = 1 + (table.failed_parts[part].failures if part in table.failed_parts else 0)

@@ -42,8 +42,9 @@ class Inferred:
 def infer(settings: Settings, name: str) -> Inferred:
     """Infer the columns of a table from its source, write them into its declaration, and return them.
 
-    Sources are the first files of a table, and tables of PostgreSQL whose changes are followed. Raises PipelineError
-    for a table that has declared columns, for other sources, and when no file exists.
+    The columns come from the first files of a source of files, or from the tables of PostgreSQL whose changes are
+    followed. Raises PipelineError for a table that has declared columns, for another kind of source, and when no file
+    exists.
     """
     spec = settings.table(name)
     if spec.columns:
@@ -83,7 +84,8 @@ def _columns_of_files(settings: Settings, spec: TableSpec, source: FilesSource) 
 def _common_type(one: str, other: str) -> str:
     """Return the common type for a column that has two types in two files; "" stands for a column with only nulls.
 
-    Numbers become DOUBLE, dates and timestamps the longer timestamp, other types STRING.
+    BIGINT and DOUBLE become DOUBLE, a timestamp and a date or another timestamp become the longer timestamp, and all
+    other pairs become STRING.
     """
     if one == other or not one or not other:
         return one or other
@@ -106,7 +108,8 @@ def _check_delimiter(table: str, path: str, kind: FileFormat, columns: list[str]
 
 
 def _write_columns(path: Path, columns: dict[str, str]) -> None:
-    """Write the columns under the key ``columns``, or before the other keys; the file is replaced atomically.
+    """Write the columns under the key ``columns``, or before the other keys (after a first key ``comment``) if the key
+    is missing; the file is replaced atomically.
 
     The new text is first parsed again: when anything except the columns differs, raises PipelineError and changes
     nothing.
@@ -160,7 +163,7 @@ def _with_columns(text: str, columns: dict[str, str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a name or type as YAML, in quotes where it could be read as another value."""
+    """Return a name or type as YAML, in quotes if YAML could read it as another value."""
     if re.fullmatch(r"[A-Za-z_]\w*( ?[(<][\w, <>()]*)?( [A-Z ]+)?", text, re.ASCII) and text.lower() not in _WORDS:
         return text
     return _quoted(text)

@@ -11,7 +11,7 @@ from paimon_lake.tables import open_table
 
 
 def lake_metrics(settings: Settings) -> tuple[str, dict[str, str]]:
-    """Return the text, and by table the reason why it could not be examined; only metadata is read.
+    """Return the text, and for each table that could not be examined the reason; only metadata is read.
 
     Raises UnsupportedFeature when ``prometheus_client`` is not installed.
     """

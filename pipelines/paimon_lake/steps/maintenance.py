@@ -1,7 +1,7 @@
 """Maintenance: compact and tag one table.
 
-Neither step changes the rows that a reader of the latest snapshot sees, with three exceptions: a compaction makes rows
-of a first-row table and rows of the postpone bucket visible, and it writes changelogs if the options of the table
+Neither step changes the rows that a reader of the latest snapshot sees, except that a compaction makes rows of a
+first-row table and rows of the postpone bucket visible. A compaction also writes changelogs if the options of the table
 require it.
 """
 
@@ -42,11 +42,12 @@ def compact(
     dry_run: bool = False,
     properties: Mapping[str, str] | None = None,
 ) -> StepResult:
-    """Merge sorted runs with Spark where the table's options require it; ``full`` merges every bucket into one run.
+    """Merge sorted runs with Spark in the buckets in which the table's options require it; ``full`` merges every bucket
+    into one run.
 
     First, rows in the postpone bucket are moved to their buckets. A ``dry_run`` only reports what would be done; the
-    report counts the files as they are before the rows are spread. ``partitions`` limits the compaction to these values
-    of the partition column.
+    report counts the files as they are before the rows of the postpone bucket are moved. ``partitions`` limits the
+    compaction to these values of the partition column.
     """
     started = time.monotonic()
     table = open_table(settings, name)

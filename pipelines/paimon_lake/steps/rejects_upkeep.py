@@ -3,7 +3,7 @@
 Small files are merged, then snapshots expire by the retention of the table. The newest commit of rejects is kept,
 because it records which rejects were published; the newest commit of waiting rows is kept for the same reason. Rejects
 and waiting rows of interrupted loads are published before unreferenced files are swept; otherwise their files would be
-deleted too.
+swept too.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Row account: compares the rows of a table with the rows that its loads wrote, snapshot by snapshot.
 
 The snapshot of a load that adds rows records how many rows were written and merged; its files must have exactly the
-difference. The counts of all snapshots must add up to the rows in the data files, and a reader of a table without a key
-sees exactly these rows. If rows with the same key are merged, the visible rows cannot be compared with the written
-rows. For other commits, such as deletes and expiries of partitions or records, a note states how many rows they added
-or removed.
+written rows less the merged rows. The counts of all snapshots must add up to the rows in the data files, and a reader
+of a table without a key sees exactly these rows. If rows with the same key are merged, the visible rows cannot be
+compared with the written rows. For other commits, such as deletes and expiries of partitions or records, a note states
+how many rows they added or removed.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ from paimon_lake.sources.files.splits import FileSplit, pack, plan_splits
 from paimon_lake.sources.files.text.json_members import Path
 
 TASK_BYTES = 32 << 20
-"""A load has one task, and one further task for each ``TASK_BYTES`` of files."""
+"""A load has one task, and one further task for each ``TASK_BYTES`` of files, at most as many as Spark runs at once."""
 MOST_TASKS = 16
 """The largest number of tasks of a load: each adds a sorted run to the buckets of a table with a key."""
 
@@ -185,7 +185,7 @@ class FileLoads:
 
 
 def _task_count(step: LoadStep, session: SparkSession, files: Sequence[SourceFile]) -> int:
-    """Return the number of tasks that read files: one when waiting rows must keep their order."""
+    """Return the number of tasks that read files; it is 1 if one task must read all rows (``Lookups.keeps_order``)."""
     if step.lookups is not None and step.lookups.keeps_order:
         return 1
     return min(MOST_TASKS, _parallelism(session), 1 + sum(file.size for file in files) // TASK_BYTES)

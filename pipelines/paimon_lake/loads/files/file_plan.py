@@ -40,8 +40,9 @@ class FilePlan:
     early: tuple[SourceFile, ...] = ()
     """Files that are left out because their partition does not exist yet, such as the partition of the current day."""
     again: tuple[SourceFile, ...] = ()
-    """Files to load that were loaded before, because rows were lost: files with lost rows, and files that were loaded
-    later."""
+    """Files that are loaded again because rows were lost: the files with lost rows, and the files that were loaded
+    after them.
+    """
     same: tuple[SourceFile, ...] = ()
     """Loaded files that have a new version with the same content; they are not read."""
 
@@ -101,9 +102,9 @@ def plan_files(
 
     The files in ``same`` have another version than the loaded one, but the same content; they are not read.
 
-    When the rows of a load replace partitions or all rows, and one file of a partition is read, all files of the
-    partition are read.
-    Raises PipelineError for a changed file when the declaration says ``changed: fail``.
+    If the load replaces all rows, it reads all listed files as soon as it reads one. If it replaces partitions, it
+    reads all files of each partition of which it reads a file. Raises PipelineError for a changed file when the
+    declaration says ``changed: fail``, except with ``reload``.
     """
     states = {file: "loaded" if file in same else loaded.state(file.ledger_name, file.version) for file in listed}
     known = {file.partition for file, state in states.items() if state != "new" and file.partition is not None}

@@ -40,7 +40,7 @@ class SplitReport:
     """The name of the file in ledgers."""
     start: int
     checksum: str = ""
-    """A digest of the bytes in hexadecimal; empty where the store states a checksum of the file."""
+    """A digest of the bytes in hexadecimal; "" if the store itself states a checksum of the file."""
     members: tuple[Path, ...] = ()
     """The members that the objects of a JSON file have."""
     skipped: Mapping[str, int] = field(default_factory=dict)
@@ -122,7 +122,8 @@ def _content(file: SourceFile, checksums: Sequence[str]) -> bytes:
 def unchanged_files(
     files: Sequence[SourceFile], loaded: LoadedFiles, kind: FileFormat, options: Mapping[str, str]
 ) -> Iterator[tuple[SourceFile, bytes]]:
-    """Yield the files whose content is the loaded content, with the digest of the content; ``files`` have new versions.
+    """Yield those of ``files``, which have new versions, whose content is the loaded content, with the digest of the
+    content.
 
     Reads the files whose store states no checksum, at about 1 GB/s for each of 4 threads.
     """

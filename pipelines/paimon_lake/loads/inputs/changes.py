@@ -32,7 +32,8 @@ def changed_rows(spark: SparkSession, table: TableView, after: Position | None, 
     """Return the changes of a pinned table after the position ``after``; when ``after`` is None, all rows as ``+I``.
 
     Raises PipelineError when the changes are not known: the snapshot of ``after`` has expired or was rolled back, an
-    overwrite has no changes, or the written rows differ from the rows that a reader sees and there is no changelog.
+    overwrite has no changes, or the table has no changelog although the written rows differ from the rows that a reader
+    sees.
     """
     if after is None:
         return read_spark(spark, table).withColumn(ROWKIND, f.lit("+I"))

@@ -1,8 +1,8 @@
 """Comparisons: record the stale partitions of tables before the snapshots of an input that their loads read expire.
 
 Whether a partition is stale is found by comparing the latest snapshot of an input with the snapshot that a load read.
-After that snapshot has expired, the changes would be unknown. So an expiry of an input first commits an empty snapshot
-to each table made from it, which records the partitions that are stale now.
+After that snapshot has expired, the changes would be unknown. So before snapshots of an input expire, an empty snapshot
+is committed to each table made from the input; it records the partitions that are stale at that time.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Input changes: whether the rows of a table changed after a load read the table, and in which partitions.
 
-A compaction, an empty commit and an expiry of partitions are no changes. When ``column`` is a partition column of the
-table, its changed values are read from the manifest entries that each snapshot added and removed. Otherwise the values
-are read from the changed rows, before and after the change. At most ``MOST_STEPS`` snapshots are read; a table with
-more new snapshots counts as changed everywhere.
+An empty commit, an expiry of partitions, and a compaction that makes no rows visible are no changes. ``column`` is the
+column of the table whose changed values are asked for. The values of a partition column of the table are read from the
+manifest entries that each snapshot added and removed. The values of another column are read from the changed rows,
+before and after the change. At most ``MOST_STEPS`` snapshots are read; a table with more new snapshots counts as
+changed everywhere.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class InputChanges:
 
     changed: bool
     values: pa.Array | None = None
-    """None when no column was given, or when the values are not known: then rows with any value may have changed."""
+    """The values; None when no column was given, or when rows with any value may have changed, because the values are
+    not known.
+    """
 
 
 def broken_position(table: TableView, at: Position, ids: range) -> str:

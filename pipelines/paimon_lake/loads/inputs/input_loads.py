@@ -14,8 +14,9 @@ from paimon_core.metadata.commit_message import Position
 from paimon_lake.loads.inputs.stale_text import by_reason
 
 STALE, LOADED = "pipeline.stale", "pipeline.partitions-all"
-"""Names of properties: the partitions that a load left stale, by reason; and, in a snapshot that copies the ledger, all
-loaded partitions."""
+"""Names of properties. ``STALE``: the partitions that a load left stale, by reason. ``LOADED``: all loaded partitions,
+in a snapshot that copies the ledger.
+"""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Stale partitions of a table that is made from other tables: partitions whose inputs changed after their load.
 
 When loads read only the rows of their partitions from an input, a changed row makes only its partition stale. When
-loads read the whole input, a changed row makes all partitions stale. The partitions are also stale when the changes are
-not known, because the snapshot that a load read has expired or was rolled back; then the reason says so.
+loads read the whole input, a changed row makes all partitions stale. All partitions that a load wrote are also stale
+when the changes since the load are not known, because the snapshot that it read has expired or was rolled back; the
+reason then says so.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def by_partition(spec: TableSpec) -> bool:
 
 @dataclass(frozen=True)
 class _InputState:
-    """One input of a table, and the changes since each load that were read so far."""
+    """One input of a table, and its changes since each load, as far as they were read already."""
 
     given: TableSpec
     spec: TableSpec
@@ -127,8 +128,8 @@ class _InputState:
     def _base(self, number: int) -> int:
         """Return the position of the load whose inputs are compared with the latest snapshots of the inputs.
 
-        This is the newest load that compared all partitions and whose input snapshot is in the history; otherwise load
-        ``number``.
+        This is the newest load that compared all partitions and whose input snapshot is in the history, or load
+        ``number`` if that load is newer or no load compared them.
         """
         return number if self._newest is None or self._newest < number else self._newest
 

@@ -20,7 +20,7 @@ def by_reason(stale: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def stale_text(stale: Mapping[str, str]) -> str:
-    """Return one clause about stale partitions: the first five of each reason, and the reasons."""
+    """Return a text about stale partitions: for each reason the first five partitions, and the reason."""
     clauses = []
     for why, keys in by_reason(stale).items():
         named = [key for key in keys if key != OTHERS]

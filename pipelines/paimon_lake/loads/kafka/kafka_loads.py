@@ -1,7 +1,8 @@
 """Kafka loads: loads that read the messages of topics, batch by batch.
 
 The snapshot of each load has, for each partition, the offset before which all messages are loaded (decision 0054).
-Committed messages are not read again; other messages are read again. No consumer group is used.
+Messages of a committed load are not read again; messages that a load read without a commit are read again. No consumer
+group is used.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ from paimon_lake.sources.kafka.position import Place, Position, Topic, offsets_t
 from paimon_lake.sources.kafka.ranges import OffsetRange, cut_ranges, next_ranges
 
 TASK_BYTES = 16 << 20
-"""A load has one task, and one further task for each ``TASK_BYTES`` of messages, by an estimate."""
+"""A load has one task, and one further task for each ``TASK_BYTES`` of messages; the size of the messages is
+estimated.
+"""
 MOST_TASKS = 16
 """The largest number of tasks of a load: each adds a sorted run to the buckets of a table with a key."""
 MESSAGE_BYTES = 1024
@@ -57,7 +60,7 @@ class _Topics:
     latest: Mapping[Place, int]
 
     def position(self, offsets: Mapping[Place, int]) -> Position:
-        """Return the position after the messages before ``offsets``."""
+        """Return the position of a table that has loaded all messages before ``offsets``."""
         return self.before.with_offsets(self.cluster, self.topics, offsets)
 
 
@@ -77,7 +80,9 @@ class KafkaLoads:
         """The alterations of the table in this run, one sentence each."""
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
-        """Return the next batch of messages, or why no batch is left; the first load also records its first offsets."""
+        """Return the next batch of messages, or why none is left; a first load is made even without messages, to record
+        its first offsets.
+        """
         with naming(step):
             form = messages_format(self._source)
             connection = connection_of(self._source, str(step.settings.folder))
@@ -119,7 +124,9 @@ class KafkaLoads:
         return _Topics(cluster, topics, before, first_offsets(source, places, earliest, latest), latest)
 
     def _told(self, found: _Topics, offsets: Mapping[Place, int]) -> dict[str, str | int | float]:
-        """Return the position after a load, and its distance from the ends of the topics."""
+        """Return details about the position at ``offsets``: the offsets, and their distance from the ends of the
+        topics.
+        """
         lag = sum(found.latest[place] - offset for place, offset in offsets.items())
         told: dict[str, str | int | float] = {
             "position": offsets_text(offsets),
@@ -202,11 +209,12 @@ class RangeTask:
 
     connection: Connection
     key: tuple[str, ...]
-    """The members of the message's key; () to skip tombstones."""
+    """The members of the message's key; () when the source declares no key: then tombstones are skipped."""
     form: FileFormat
     shape: RowShape
     most_bytes: int
-    """A task ends early, and its rows are not committed, when it has read more bytes than this and one block."""
+    """A task that has read more than one block, and more bytes than this, ends early; then its rows are not committed.
+    """
 
     def __call__(self, payload: bytes) -> Iterator[Parsed]:
         """Yield the rows, the rejects and one report for each range of a payload."""

@@ -41,7 +41,7 @@ def kafka_lags(
 
 
 def _lag(settings: Settings, name: str, source: KafkaSource, broker: Broker) -> Lag:
-    """Return the lag of one table; raises PipelineError when a load would be refused."""
+    """Return the lag of one table; raises PipelineError when a load of the table would be refused."""
     entry = recorded_position(settings, name)
     if entry is None:
         return Lag("", True)

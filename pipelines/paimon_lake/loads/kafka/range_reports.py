@@ -26,7 +26,7 @@ class RangeReport:
     newest: int = -1
     """The timestamp of the newest message in epoch milliseconds; -1 when no message has one."""
     is_whole: bool = True
-    """Whether the task read the whole range; otherwise it had more bytes than a batch may have."""
+    """Whether the task read the whole range; if not, the task had read more bytes than a batch may have."""
     members: set[Path] = field(default_factory=set)
     """The members that the objects have."""
     skipped: Counter[str] = field(default_factory=Counter)
@@ -37,7 +37,7 @@ class RangeReport:
     """The types that were seen for members of change events that the table does not have."""
 
     def note(self, parsed: Parsed) -> None:
-        """Add the notes of the readers about a block to the report."""
+        """Add what the reader of a block noted about its messages to the report."""
         self.members |= parsed.members
         self.sources |= parsed.sources
         self.new_columns = parsed.new_columns

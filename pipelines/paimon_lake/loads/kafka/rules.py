@@ -1,6 +1,6 @@
 """Rules: the conditions that are checked before messages of Kafka are loaded. Each error says what the user can do.
 
-Nothing is left out and nothing is loaded again without ``reload``: where messages may be missing, a load is refused.
+Without ``reload``, no message is left out and none is loaded again: if messages may be missing, the load is refused.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def check_source(position: Position, cluster: str, topics: Mapping[str, Topic], 
 def next_offsets(
     position: Position, places: Collection[Place], earliest: Mapping[Place, int], latest: Mapping[Place, int]
 ) -> dict[Place, int]:
-    """Return the first offset that is not loaded of each partition.
+    """Return, for each partition, the first offset whose message is not loaded.
 
     A topic that is new to the table begins at its earliest message. A new partition also begins at its first message,
     which must still exist. Raises PipelineError for a partition that lost messages which are not loaded, and for a log
@@ -75,7 +75,9 @@ def next_offsets(
 def first_offsets(
     source: KafkaSource, places: Collection[Place], earliest: Mapping[Place, int], latest: Mapping[Place, int]
 ) -> dict[Place, int]:
-    """Return the offsets at which the first load begins; raises PipelineError for missing offsets."""
+    """Return the offsets at which the first load begins; raises PipelineError for declared offsets that do not
+    exist.
+    """
     offsets = dict(earliest if source.starts == "earliest" else latest)
     for topic, partitions in source.offsets.items():
         for partition, offset in partitions.items():

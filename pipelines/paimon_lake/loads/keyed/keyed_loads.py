@@ -1,11 +1,11 @@
 """Keyed loads: plan the loads of a part whose rows get their key from a mapping table.
 
-A load reads the source and the mapping table at one snapshot each, and commits once. The commit records both
-snapshots, and the next load reads the changes since then. The order column of the part gets a number that is greater in
-each later load. A row of the wide table may get another source row, which may be older than the previous source row; it
-must still count as newer. The snapshot records the number as well, because a rollback during a load may leave a number
-that is greater than all ids of snapshots. A load that does not continue an earlier load reads the greatest number from
-the wide table.
+A load reads the source and the mapping table at one snapshot each, and commits once. The commit records both snapshots,
+and the next load reads the changes since then. The order column of the part gets a number that is greater in each later
+load, because a row of the wide table may get another source row: even if that source row is older, the new values must
+count as newer. The snapshot records the number as well, because a rollback during a load may leave a number that is
+greater than all ids of snapshots. A load that does not continue an earlier load reads the greatest number from the wide
+table.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _order(step: LoadStep, spec: PartSpec, *, begins: bool) -> int:
 def _check(
     step: LoadStep, table: str, pairs: Iterator[tuple[str, DataField | None, str, Mapping[str, DataField]]]
 ) -> None:
-    """Raise PipelineError unless each column of a table now has the type of its counterpart."""
+    """Raise PipelineError unless the two columns of each pair exist and have types that match."""
     for mine, field, theirs, fields in pairs:
         if field is None or theirs not in fields:
             raise _unfit(step, table, f"there is no column {mine if field is None else theirs!r}")

@@ -1,9 +1,9 @@
 """Keyed rows: reads the rows of a part of a wide table whose source row or mapping row changed.
 
-A row of the wide table has the values of the source row that its mapping row names. So the row changes when
-the source row changes; the index of the mapping table finds such rows. The row also changes when the mapping row
-changes; then the new source row is looked up. Rows of the wide table are read only by a load of all rows, to remove
-values that belong to no row any more.
+A row of the wide table has the values of the source row that its mapping row names. So the row changes when the source
+row changes; the index of the mapping table finds such rows. The row also changes when the mapping row changes; then the
+new source row is looked up. Only a load of all rows reads the wide table itself, to remove values that belong to no
+source row any more.
 
 The changed rows of the source and of the mapping table are held in memory, at most ``most_bytes`` of each; the tables
 themselves are in the cache of the process.
@@ -57,7 +57,7 @@ class KeyedRows:
     order: tuple[str, int]
     """The column that orders the rows of the part, and its value in this load."""
     since: tuple[Position, Position] | None
-    """The snapshots of the source and of the mapping table whose rows are loaded; None: load all rows."""
+    """The snapshots of the source and of the mapping table after which the changes are loaded; None: load all rows."""
     wide: TableReference | None = None
     """The wide table, for a load of all rows; rows of the wide table without a source row lose their values."""
 
@@ -81,7 +81,7 @@ class KeyedRows:
         return net_changes(_view(table), since, key, values, table.most_bytes)
 
     def _keys_of(self, changes: NetChanges, table: Dimension) -> Segment:
-        """Return the changed keys of a table, to find them by value."""
+        """Return the changed keys of a table as a segment, in which a key is found by its value."""
         fields = [pa.field(one.name, one.type.to_arrow()) for one in table.key]
         keys = pa.table([changes.after[one.name] for one in fields], schema=pa.schema(fields))
         return Segment.of(keys.to_batches(), keys.schema, [one.type for one in table.key], 2 * table.most_bytes)
@@ -178,7 +178,7 @@ class KeyedRows:
 
 
 def _find(segment: Segment, keys: Columns) -> Rows:
-    """Return the row of each key in a segment, -1 where there is none."""
+    """Return the row of each key in a segment; -1 for a key without a row."""
     return segment.find(keys, hash_rows(keys, segment.key))
 
 

@@ -1,6 +1,6 @@
 """Net changes: how the row of each key of a table differs between two of its snapshots.
 
-A row is left out when the columns that are read are equal in both snapshots.
+A key is left out when its row has equal values in both snapshots, in all columns that are read.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ of a server. There is no other record, so a rollback removes entries together wi
 entries whose rows stay: ``carry_on`` copies these entries to an empty snapshot first. A tag may outlive the snapshots
 before it, so ``carry_to`` commits a snapshot with all entries, which can be tagged.
 
-The ledger has a gap when ``files-total``, which counts all entries, is greater than their number, or when the table has
-rows, its snapshots do not begin with 1, and none of them is a load or a copy. Then the loaded
-files and rows are unknown, and loads are refused, except a load of the whole table with ``reload``: its snapshot makes
-the ledger complete.
+The ledger has a gap when the newest load states more loaded files (``files-total``) than the snapshots name. It also
+has a gap when the table has rows, its snapshots do not begin with 1, and none of them is a load or a copy. Then the
+loaded files and rows are unknown, and loads are refused, except a load of the whole table with ``reload``: its snapshot
+makes the ledger complete.
 
 A removal of missing data files (``remove-missing``) removes rows of loads from the table. Its snapshot records these
 rows, and the ledger contains them as lost until they are loaded again, see ``paimon_lake.loads.ledger.lost``.
@@ -78,7 +78,7 @@ class Ledger:
     watermark: object = None
     """The greatest value of the watermark column that was loaded."""
     position: object = None
-    """The position in the log of a database server up to which changes were loaded."""
+    """The position in the log of a database server, or in the topics of Kafka, up to which changes were loaded."""
     total: int = 0
     """The number of loaded files, as the snapshot of the newest load states it."""
     gap: str = ""
@@ -98,10 +98,10 @@ def read_ledger(
 ) -> Ledger:
     """Read the ledger from the snapshots of a table; ``accept_gaps``: return an incomplete ledger instead of an error.
 
-    ``loaded`` is the load name of a part of the table; by default the ledger of the table is read. ``snapshots`` are
-    the snapshots of the table, when the caller has just listed them. When a concurrent expiry copies entries into a new
-    snapshot and deletes the old snapshots, the snapshots are read again. Raises PipelineError when entries are damaged,
-    or missing.
+    ``loaded`` is the load name of the table (the default) or of a part of it. ``snapshots`` are the snapshots of the
+    table, if the caller has just listed them. If there is a gap, the snapshots are listed again: a concurrent expiry
+    may have copied entries into a new snapshot and deleted the old snapshots. Raises PipelineError when entries are
+    damaged, or missing.
     """
     loaded = loaded or table.name
     ledger = _read(loaded, table.inspect.snapshots() if snapshots is None else snapshots)
@@ -191,9 +191,9 @@ def commit_entries(
 ) -> Snapshot | None:
     """Commit all entries of a ledger under the next number.
 
-    Return None when a load took the number, or when the table was rolled back since the snapshot ``listed``, the last
-    snapshot from which the ledger was read: then the ledger may have entries of removed rows. Without ``listed``, a
-    rollback before this call is detected only by the number of the newest load.
+    ``listed`` is the last snapshot from which the ledger was read. Return None when a load took the number, or when the
+    table was rolled back since ``listed``, because the ledger may then have entries of removed rows. Without
+    ``listed``, a rollback before this call is detected only by the number of the newest load.
     """
     loaded, properties = loaded or table.name, entries_of(ledger)
     base = listed or table.latest_snapshot()
@@ -249,7 +249,7 @@ def _read(loaded: str, found: pa.Table) -> Ledger:
 
 
 def _copies_parts(found: pa.Table) -> bool:
-    """Whether a snapshot copies the ledgers of all parts: then a part without entries was never loaded."""
+    """Whether a snapshot copies the ledgers of all parts; if so, a part without entries was never loaded."""
     return any(PARTS in dict(listed or ()) for listed in found["properties"].to_pylist())
 
 

@@ -12,8 +12,9 @@ ROWS_READ, ROWS_WRITTEN, ROWS_REJECTED = "pipeline.rows-read", "pipeline.rows-wr
 ROWS_MERGED = "pipeline.rows-merged"
 """What these words mean is defined in docs/glossary.md; ``WriteResult`` computes them."""
 ROWS_WAITING, ROWS_RETRIED = "pipeline.rows-waiting", "pipeline.rows-retried"
-"""The rows that a load has read and that wait for rows of other tables; the rows that waited before, and that the load
-wrote or rejected. So read + retried = written + rejected + waiting."""
+"""``ROWS_WAITING``: the number of rows that a load read and that wait for rows of other tables. ``ROWS_RETRIED``: the
+number of rows that waited before and that the load wrote or rejected. So read + retried = written + rejected + waiting.
+"""
 _PART = " part "
 
 
@@ -53,7 +54,7 @@ def _asked(loaded: str) -> str:
 
 
 def key_digest(value: object) -> str:
-    """Return the digest of a JSON value in the keys of loads; tables have recorded this digest, so the function must
+    """Return the digest of a JSON value, for the key of a load. Tables have recorded such digests, so the function must
     not change.
 
     The order of the keys of a mapping counts.

@@ -24,7 +24,7 @@ FILES, TOTAL, ALL = "pipeline.files", "pipeline.files-total", "pipeline.files-al
 CONTENTS = "pipeline.files-contents"
 KEY, INPUTS, WATERMARK, ATTEMPT = "pipeline.key", "pipeline.inputs", "pipeline.watermark", "pipeline.attempt"
 POSITION = "pipeline.position"
-"""The position in the log up to which the changes of a table of PostgreSQL are loaded."""
+"""The position in the log of PostgreSQL, or in the topics of Kafka, up to which changes are loaded."""
 KEYS = "pipeline.keys-all"
 LOST, RESTORES = "pipeline.lost", "pipeline.restores"
 """``LOST``: the lost rows, in a snapshot that copies the ledger. ``RESTORES``: the newest removal of missing files
@@ -82,7 +82,9 @@ class LoadSnapshot:
         return None if text is None else int(text)
 
     def lost(self, before: Lost, table: str) -> Lost:
-        """Return the lost rows after this snapshot, given the lost rows ``before``. Raises PipelineError if damaged."""
+        """Return the lost rows after this snapshot, given the lost rows ``before``. Raises PipelineError when a
+        property is damaged.
+        """
         if self.properties.get(STEP) != CARRIED:
             if not before:
                 return before
@@ -116,7 +118,9 @@ class LoadSnapshot:
             raise _damaged(table, self.id, INPUTS) from None
 
     def input_load(self, table: str) -> InputLoad | None:
-        """Return the inputs and partitions of a load, None without inputs; raises PipelineError if damaged."""
+        """Return the inputs and partitions of a load, None without inputs; raises PipelineError when a property is
+        damaged.
+        """
         inputs, name = self.inputs(table), LOADED
         if not inputs:
             return None

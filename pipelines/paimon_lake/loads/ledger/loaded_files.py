@@ -20,8 +20,9 @@ class LoadedFiles:
 
     versions: Mapping[bytes, bytes] = field(default_factory=dict)
     contents: Mapping[bytes, bytes] = field(default_factory=dict)
-    """Maps the digest of a path to the digest of the version followed by the digest of the content, where it is
-    known."""
+    """Maps the digest of a path to the digest of the version, followed by the digest of the content. Files whose
+    content is not known have no entry.
+    """
 
     def state(self, path: str, version: str) -> str:
         """Return ``new``, ``loaded``, or ``changed`` for a file that was loaded with another version."""

@@ -1,8 +1,8 @@
 """Lost: rows that loads wrote into a table and that were removed, because their data files were missing.
 
-The snapshot of such a removal records which snapshots had added the rows. When these are loads of files, the source
-files of the loads count as lost. When these snapshots are not known, because a compaction had merged the rows of many
-loads or because the snapshots have expired, rows of any load may be lost (``rest``).
+The snapshot of such a removal records which snapshots had added the rows. If loads of files committed these snapshots,
+the source files of the loads count as lost. When these snapshots are not known, because a compaction had merged the
+rows of many loads or because the snapshots have expired, rows of any load may be lost (``rest``).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Lost:
     snapshots: tuple[int, ...] = ()
     """The ids of the snapshots that removed missing files, ascending."""
     rows: int = 0
-    """The rows in the removed files, before rows with the same key are merged."""
+    """The number of rows in the removed files, before rows with the same key are merged."""
     loads: tuple[int, ...] = ()
     """The snapshots of the loads that wrote the lost rows, unless they are unknown."""
     files: Digests = frozenset()
@@ -73,7 +73,8 @@ class Lost:
     def with_load(self, files: Collection[bytes], restores: int) -> Lost:
         """Return the rows that are still lost after a load of ``files``.
 
-        ``restores`` is the newest removal before a load that read the whole source again, or 0 for another load.
+        ``restores``: for a load that read the whole source again, the snapshot id of the newest removal before it; else
+        0.
         """
         left = self.files.difference(files)
         if restores >= self.snapshots[-1] or not (left or self.rest):

@@ -25,7 +25,7 @@ _TRIES = 5
 
 
 def carry_all_on(table: Table, parts: Sequence[str], expiring: Collection[int], *, begin: bool) -> Snapshot | None:
-    """Commit an empty snapshot with the entries that otherwise expire, as ``carry_on`` does; None if none expire.
+    """Commit an empty snapshot with the entries that would expire, as ``carry_on`` does; None if no entry would expire.
 
     ``parts`` are the load names of the declared parts of the table; () for a table without parts.
     """
@@ -42,7 +42,7 @@ def carry_all_to(table: Table, parts: Sequence[str], snapshot_id: int, *, begin:
 
 
 def _carry(table: Table, parts: Sequence[str], stays: Callable[[int], bool], begin: bool) -> Snapshot | None:
-    """Commit the copy on the snapshot that was listed last; list again after a concurrent commit.
+    """Commit the copy directly after the snapshot that was listed last; list again after a concurrent commit.
 
     If a load was committed after ``listed``, a copy without this load would restore the older ledger of its part.
     """

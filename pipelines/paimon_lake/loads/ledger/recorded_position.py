@@ -9,7 +9,8 @@ from paimon_lake.tables import open_lake
 
 
 def recorded_position(settings: Settings, name: str) -> object:
-    """Return the position of a table, or of a part of a table, by its load name; None before its first load.
+    """Return the position of the table, or of the part of a table, with the load name ``name``; None before its first
+    load.
 
     Raises PipelineError for a damaged ledger.
     """

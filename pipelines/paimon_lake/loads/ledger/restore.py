@@ -1,9 +1,9 @@
 """Restore: decides which loads may run, and which files they read, while rows of earlier loads are lost.
 
-A load of the whole table reads the lost source files again if that gives the same rows as before. This is so in two
-cases: for a table whose rows replace rows with the same key, when all files that were loaded after the lost files are
-read again too; and for a table whose loads replace partitions. A load of the whole table with ``reload`` restores all
-lost rows. Every other load is refused.
+A load of the whole table reads the lost source files again if that gives the same rows as before. That is possible for
+two kinds of tables. If rows replace rows with the same key, all files that were loaded after the lost files are read
+again too. If loads replace partitions, all files of the partitions with lost rows are read again, also by a load of
+only some partitions. A load of the whole table with ``reload`` restores all lost rows. Every other load is refused.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def joined(
 
 
 def rows_of(found: Joined, fields: Sequence[DataField]) -> pa.RecordBatch:
-    """Return the rows with the columns of the table, and the column ``KIND`` where there is one."""
+    """Return the rows with the columns of the table, and with the column ``KIND`` if the batch has it."""
     names = [one.name for one in fields] + ([KIND] if KIND in found.columns else [])
     return pa.RecordBatch.from_arrays([found.columns[name] for name in names], names)
 
@@ -113,7 +113,7 @@ def _text(value: pa.Scalar) -> str:
 
 
 def _fill(found: Joined, target: DataField, acts: Mask) -> None:
-    """Reject rows with a null in a column that must not be null; rows that delete get the zero of its type."""
+    """Reject rows with null in the column ``target``, if it must not be null; rows that delete get a zero instead."""
     column = found.columns[target.name]
     if target.type.nullable or not column.null_count:
         return

@@ -1,10 +1,10 @@
 """Dimensions: the rows of a table that is looked up, at one snapshot, from a cache of the process.
 
-The cache of a process is a list of segments. A later snapshot adds a segment with the rows that changed, which are
-read by ``changes``; the newest segment that has a key gives its row. The segments are joined when there are more than
-``MOST_SEGMENTS``. The whole table is read again when its changes are not known: after the cached snapshot has expired,
-after a rollback or after a change of the schema. It is always read again when the primary key does not contain all
-partition keys.
+The cache of a process is a list of segments. A later snapshot adds a segment with the rows that changed, which
+``TableView.changes`` reads. The row of a key is its row in the newest segment that has the key. The segments are joined
+when there are more than ``MOST_SEGMENTS``. The whole table is read again when its changes are not known: after the
+cached snapshot has expired, after a rollback or after a change of the schema. It is always read again when the primary
+key does not contain all partition keys.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ class CachedRows:
     """How many times the table was read whole."""
 
     def find(self, keys: Sequence[pa.Array]) -> tuple[np.ndarray, Rows]:
-        """Return the segment and the row of each key; -1 where the dimension has no row, and for a null."""
+        """Return the segment and the row of each key; both are -1 for a key without a row, and for a key with a
+        null.
+        """
         hashes = hash_rows(keys, [one.type for one in self.dimension.key])
         segment = np.full(len(hashes), -1, np.int64)
         row = np.full(len(hashes), -1, np.int64)
@@ -89,7 +91,7 @@ class CachedRows:
         return segment, row
 
     def values(self, column: str, segment: np.ndarray, row: Rows) -> pa.Array:
-        """Return the values of a column in the rows that ``find`` returned; null where there is none."""
+        """Return the values of a column in the rows that ``find`` returned; null for a row -1."""
         parts, places = [], np.full(len(row), -1, np.int64)
         count = 0
         for number in np.unique(segment[segment >= 0]).tolist():

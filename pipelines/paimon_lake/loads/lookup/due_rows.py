@@ -18,7 +18,7 @@ from paimon_lake.loads.lookup.waiting_table import first_since_ms, unpublished_l
 from paimon_lake.tables import open_lake
 
 LOOKUPS = "pipeline.lookups"
-"""The snapshots at which a load has read the tables in which it looks up rows."""
+"""The name of a property: the snapshots at which a load has read the tables in which it looks up rows."""
 
 
 def are_due(spec: TableSpec, table: Table, since_ms: int, positions: Mapping[str, Position], now_ms: float) -> bool:

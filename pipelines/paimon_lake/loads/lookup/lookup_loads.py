@@ -206,7 +206,7 @@ def _recorded(
 
 
 def counted_lookups(counts: LookupCounts) -> dict[str, str | int | float]:
-    """Return the details of a load about waiting rows and rows without a row in another table; {} without such rows."""
+    """Return details about rows that wait, and rows for which another table has no row; {} without such rows."""
     found: dict[str, str | int | float] = {"rows_began_to_wait": counts.waiting, "rows_waited": counts.retried}
     nulls = {f"rows_without_{name}": number for name, number in counts.nulls.items()}
     return {name: value for name, value in {**found, **nulls}.items() if value}

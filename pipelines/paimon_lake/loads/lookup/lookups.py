@@ -28,7 +28,7 @@ class JoinRule:
     columns: Mapping[str, str]
     """Maps a column of the table to a column of the dimension."""
     missing: str
-    """``null``, ``reject`` or ``wait``."""
+    """The action for a row without a match: ``null``, ``reject`` or ``wait``."""
     max_wait_ms: int
     after_wait: str
 
@@ -39,7 +39,9 @@ class WaitingRows:
 
     reference: TableReference
     snapshot: int | None
-    """The snapshot; None for a table without snapshots, and for a load that replaces all rows."""
+    """The snapshot with the rows that waited before the load; None when no row waited, or when a load replaces all
+    rows.
+    """
     key: tuple[DataField, ...]
     """The primary key of the loaded table; () for a table without a key."""
     is_due: bool
@@ -82,7 +84,7 @@ class Lookups:
         return self.waiting is not None and self.waiting.snapshot is not None and self.waiting.is_due
 
     def without_waiting(self) -> Lookups:
-        """Return the lookups of a load before which no row waits."""
+        """Return these lookups for a load that ignores the rows that waited before."""
         if self.waiting is None:
             return self
         return replace(self, waiting=replace(self.waiting, snapshot=None, is_due=False))

@@ -1,9 +1,9 @@
 """Segments: rows of a dimension in mapped files, found by their key.
 
-The rows are in an Arrow file, in the order in which they were read. Two arrays have the hashes of their keys in
-ascending order, and the number of the row of each. The files are removed as soon as they are mapped, so their disk
-space is free when the process ends, even if it is killed. Memory is needed for one batch, and 24 bytes a row while a
-segment is made; the operating system may keep pages of the files in free memory.
+The rows are in an Arrow file, in the order in which they were read. Two arrays have the hashes of the keys in ascending
+order, and for each hash the number of its row. The files are removed as soon as they are mapped, so their disk space is
+free when the process ends, even if it is killed. While a segment is made, it needs memory for one batch, and 24 bytes
+for each row; the operating system may keep pages of the files in free memory.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Segment:
     order: Rows
     """The row of each hash."""
     starts: Rows
-    """The number of the first row of each chunk, and the number of rows."""
+    """The number of the first row of each chunk, and at the end the number of all rows."""
     size_bytes: int
 
     @staticmethod
@@ -78,7 +78,7 @@ class Segment:
         return Segment(rows, tuple(key), sorted_hashes, order, np.array(starts), size)
 
     def find(self, keys: Sequence[pa.Array], hashes: Hashes) -> Rows:
-        """Return the row of each key, -1 where there is none; ``hashes`` are the hashes of the keys."""
+        """Return the row of each key, or -1 for a key without a row; ``hashes`` are the hashes of the keys."""
         found = np.full(len(hashes), -1, np.int64)
         at = np.searchsorted(self.hashes, hashes)
         left = np.arange(len(hashes))

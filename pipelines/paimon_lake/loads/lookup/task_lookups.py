@@ -3,7 +3,7 @@
 A row that waits is written to the table of waiting rows instead. In a table with a key, a newer row of the key removes
 the row that waits, because the older row would otherwise replace the newer row later. For this, a task keeps the hashes
 of the keys that wait since earlier loads, and of the keys of its own waiting rows, 4 bytes each. A key that does not
-wait and has an equal hash is also removed, which changes nothing.
+wait and has the hash of a waiting key is also removed, which changes nothing.
 
 A row whose key waits already counts as waiting since the key began to wait. So a source that delivers all rows in each
 load does not restart the wait. For this, a task keeps the keys that wait in mapped files.
@@ -55,7 +55,7 @@ class NoLookups(contextlib.AbstractContextManager["NoLookups"]):
         return found
 
     def finish(self) -> tuple[list[CommitMessage], LookupCounts]:
-        """Return no files and no rows."""
+        """Return no files, and counts of 0."""
         return [], LookupCounts()
 
 
@@ -88,7 +88,7 @@ class TaskLookups:
     def rows(self, found: Iterator[Parsed] | None) -> Iterator[Parsed]:
         """Yield the rows with the looked-up columns, without the rows that wait; some rows become rejects.
 
-        ``found`` None: yield the rows that wait since earlier loads and that are written or rejected now.
+        ``found`` None: try the rows that wait since earlier loads again, and yield those that no longer wait.
         """
         if found is not None:
             for parsed in found:
@@ -241,7 +241,7 @@ def waiting_hashes(waiting: WaitingRows) -> Hashes:
 
 
 def _waiting_keys(waiting: WaitingRows) -> Segment | None:
-    """Return the keys of the rows that wait with ``__since``; None for a table without a key."""
+    """Return the keys of the rows that wait, each with its time ``__since``; None for a table without a key."""
     view, columns = _waiting_view(waiting), [one.name for one in waiting.key]
     if view is None or not columns:
         return None

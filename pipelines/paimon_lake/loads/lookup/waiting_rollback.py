@@ -1,8 +1,8 @@
 """Waiting rollback: roll the table of waiting rows back when its table was rolled back.
 
 A rollback is detected by the numbers of loads: the newest load in the table of waiting rows has a greater number than
-the newest load of the table. So look for it before a commit uses a new number: before a load, and before
-a tag or an expiry copies the ledger, because the copy takes the number of a load that was rolled back.
+the newest load of the table. So it must be looked for before a commit uses the number of a load that was rolled back:
+before a load, and before a tag or an expiry copies the ledger.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from paimon_lake.tables import open_lake
 def restored(settings: Settings, spec: TableSpec, table: Table, *, all_again: bool) -> bool:
     """Roll the table of waiting rows back when its table was rolled back.
 
-    Return True when no row waits any more: either the load reads the source again (``all_again``), or no row waited at
-    that time and the table of waiting rows has no snapshot of that time. Raises PipelineError when the snapshot to
-    return to has expired.
+    Return True when the rows of the table of waiting rows no longer wait: either the load reads the source again
+    (``all_again``), or the rollback was to a time before the first commit of waiting rows. Raises PipelineError when
+    the snapshot to return to has expired.
     """
     catalog = open_lake(settings)
     if not catalog.table_exists(spec.waiting_table):
@@ -46,8 +46,8 @@ def restored(settings: Settings, spec: TableSpec, table: Table, *, all_again: bo
 
 
 def restore_before_copy(settings: Settings, spec: TableSpec, table: Table) -> None:
-    """For each load, commit which rows wait after it; roll these commits back when their table was rolled back, before
-    its ledger is copied.
+    """Before the ledger of a table is copied, commit the waiting rows of its loads, or roll them back if the table was
+    rolled back.
 
     Raises PipelineError when the rows that waited are not known, or when a load must run first.
     """

@@ -5,7 +5,8 @@ load names these files in a property, and ``publish_waiting`` commits them to th
 of the load, as rejects are published (``paimon_lake.loads.rejected.rejects``): right after the load, and again before
 the next load or an expiry. So a load whose process ends between the two commits neither loses nor duplicates a row.
 
-A table with a primary key has at most one waiting row for each key; in other tables each waiting row has a number.
+A table with a primary key has at most one waiting row for each key; in other tables the columns ``_NUMBERS`` identify a
+waiting row.
 """
 
 from __future__ import annotations
@@ -53,9 +54,9 @@ _COPIED = ("sequence.field", "sequence.field.sort-order")
 def open_waiting(settings: Settings, spec: TableSpec, table: Table, only_in_source: Mapping[str, DataType]) -> Table:
     """Open the table of waiting rows of a table, or of a part; create it, or change its columns, when necessary.
 
-    The order of a part decides which of two rows of a key waits, as it decides in the table.
+    In a part, ``order_by`` decides which of two rows of a key waits, as it decides which row the table shows.
 
-    Raises PipelineError when its rows cannot be looked up as the declaration says now.
+    Raises PipelineError when rows that already wait cannot be looked up as the declaration says now.
     """
     catalog, name = open_lake(settings), spec.waiting_table
     targets = {column for lookup in lookups_of(spec.source) for column in lookup.columns}
@@ -116,7 +117,7 @@ def waiting_rows(waiting: Table) -> int:
 
 
 def waiting_now(settings: Settings, spec: TableSpec) -> int:
-    """Return the number of rows of a table that wait; 0 when no such table exists."""
+    """Return the number of rows of a table that wait; 0 when it has no table of waiting rows."""
     catalog = open_lake(settings)
     if not waits(spec) or not catalog.table_exists(spec.waiting_table):
         return 0
@@ -142,7 +143,7 @@ def first_since_ms(waiting: TableView) -> int | None:
 def entry(messages: Sequence[CommitMessage], waiting: Table, *, cleared: bool) -> dict[str, str]:
     """Return the properties of a load's snapshot about waiting rows; {} when the load changes none.
 
-    ``cleared``: the load replaces all rows of its table, so no older row waits.
+    ``cleared``: the load ends the wait of all rows that waited before, for example because it replaces all rows.
     """
     cleared = cleared and bool(waiting_rows(waiting))
     if not messages and not cleared:

@@ -67,7 +67,7 @@ def postgres_lags(settings: Settings, names: Sequence[str], deadline: float) -> 
 
 
 def lag_after(position: Position | TablePositions, held_bytes: int | None, log: LogEnd) -> Lag:
-    """Return the lag of a table at a position; ``held_bytes``: the log that the server keeps for the slot."""
+    """Return the lag of a table at a position; ``held_bytes``: the bytes of log that the server keeps for the slot."""
     return Lag(
         lsn_text(position.lsn),
         log.has_changes or log.size_bytes >= IDLE_BYTES,
@@ -85,7 +85,7 @@ def _database(settings: Settings, source: PostgresChangesSource) -> Database:
 
 
 def _lag(settings: Settings, name: str, source: PostgresChangesSource, server: Server, facts: ServerFacts) -> Lag:
-    """Return the lag of one table; raises PipelineError when a load would be refused."""
+    """Return the lag of one table; raises PipelineError when a load of the table would be refused."""
     check_server(server.database.name, facts)
     entry = recorded_position(settings, name)
     while entry is not None:

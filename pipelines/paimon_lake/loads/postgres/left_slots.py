@@ -79,7 +79,9 @@ def left_slots(settings: Settings) -> LeftSlots:
 
 
 def _release(owner: str, declared: Mapping[str, PostgresChangesSource]) -> str:
-    """Return how the command drops a slot of a table; the slot of a removed database is only dropped by SQL."""
+    """Return a text with the command that drops the slot of a table; "" for a removed database, whose slot only SQL
+    drops.
+    """
     if "." not in owner:
         return ""
     declare = "" if owner in declared else f"declare the {'part' if part_of(owner) else 'table'} again and "
@@ -102,7 +104,9 @@ def _declared_slots(settings: Settings) -> set[str]:
 
 
 def _recorded_slots(settings: Settings) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield ((system, slot), load name) for the recorded slots of tables and parts without the source now."""
+    """Yield ((system, slot), load name) of tables and parts whose ledger records a slot, and which no source of
+    PostgreSQL loads now.
+    """
     lake, declared = open_lake(settings), _sources(settings)
     for database in lake.list_databases():
         for table in lake.list_tables(database):
@@ -121,7 +125,9 @@ def _loaded(lake: Catalog, table: str) -> list[str]:
 
 
 def _position(lake: Catalog, name: str) -> Mapping[str, object]:
-    """Return the recorded position of a table or part; {} if it has none, or is damaged, which ``show`` reports."""
+    """Return the recorded position of a table or part; {} if it has none, or if its ledger is damaged, which ``show``
+    reports.
+    """
     try:
         entry = read_ledger(lake.table(table_of(name)), name, accept_gaps=True).position
     except (PaimonError, PipelineError):

@@ -57,7 +57,7 @@ def read_batch(
 ) -> LogBatch:
     """Read the changes of ``tables`` from the LSN ``start`` on, at most to ``until``, as whole transactions.
 
-    ``names``: the slot and the publication. Raises PipelineError.
+    ``names``: the slot and the publication. Raises PipelineError when the log cannot be read.
     """
     slot = server.slot(names[0])
     skips = slot is not None and slot.confirmed is not None and slot.confirmed < start

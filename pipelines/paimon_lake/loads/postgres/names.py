@@ -31,8 +31,8 @@ class Names:
 def names_of(settings: Settings, table: str, source: PostgresChangesSource, entry: object) -> Names:
     """Return the names for a table or for a part (by its load name); ``entry`` is the position in its ledger, or None.
 
-    The tables of a database have the same names. Names that loads made contain a digest of the lake and the table or
-    the database, so no other lake has them. Recorded names are kept when the lake is moved. A recorded name of
+    All tables of a declared database share their names. Names that loads made contain a digest of the lake and the
+    table or the database, so no other lake has them. Recorded names are kept when the lake is moved. A recorded name of
     another form is not used, because ``release`` would drop the slot or publication of this name.
     """
     recorded: Mapping[str, Any] = entry if isinstance(entry, dict) else {}

@@ -1,10 +1,10 @@
 """Part changes: the loads of a part of a wide table that follows a table of PostgreSQL.
 
 The copy and the increments are those of a table, with a slot of the part. Their rows replace only the values of the
-part, so nothing is overwritten: a copy and a TRUNCATE write a row -D for what is gone. The rows of a load have its
-position in the log as their order, or a greater number where the part has greater ones, because the log of a server
-that was restored, or of another server, may begin lower. All rows of one load have the same number. The ledger
-records it as its watermark, and the next load has a greater number.
+part, so no load overwrites rows: a copy and a TRUNCATE write a row -D for each key whose values of the part are gone.
+All rows of a load have the same number in the ``order_by`` column: its position in the log, or a greater number if the
+part already has greater ones, because the log of a restored server, or of another server, may begin lower. The ledger
+records the number as its watermark, and the next load has a greater number.
 
 A row that waits for a row of another table keeps its number, which is greater than the number of the row that the table
 has. A copy and a TRUNCATE also end the wait of all rows that waited before.
@@ -52,7 +52,7 @@ class PartChangesLoads(PostgresChangesLoads):
     """The loads of a part from a table of PostgreSQL."""
 
     _number = 0
-    """The order of the rows of the batch that was read last."""
+    """The number in the ``order_by`` column for the rows of the batch that was read last."""
 
     def _check_empty(self, step: LoadStep) -> None:
         """Allow rows in the table: they contain the columns of other parts, and a copy removes the values of this
@@ -110,7 +110,9 @@ class PartChangesLoads(PostgresChangesLoads):
 
 
 def _write_copy(step: LoadStep, read: DatabaseRead, parts: Sequence[str], snapshot: str, lsn: int) -> WriteResult:
-    """Write the rows of the source; a task in a lane before them removes the values that the part has."""
+    """Write the rows of the source; a task in a lower lane, whose rows are older, removes the values that the part
+    has.
+    """
     of_part = PartRows(step.spec.order_by[0], _next_number(step, lsn, begins=True))
     queries = tuple(select(read.rows.selected, read.database.relation, [part]) for part in parts)
     removal = _removal(step, read.rows, of_part)
@@ -149,8 +151,8 @@ def _removal(step: LoadStep, rows: DatabaseRows, of_part: PartRows) -> Removal |
 def _next_number(step: LoadStep, lsn: int, *, begins: bool) -> int:
     """Return the number of a load: its LSN, or a number greater than the numbers of all rows that the part has.
 
-    ``begins``: whether the load is a copy, before which another source may have filled the column. Raises
-    PipelineError when there is no greater number.
+    ``begins``: whether the load is a copy. Another source may have filled the ``order_by`` column before a copy, so a
+    copy reads the greatest number of the column. Raises PipelineError when there is no greater number.
     """
     column, numbers = step.spec.order_by[0], [lsn]
     if isinstance(step.ledger.watermark, int):

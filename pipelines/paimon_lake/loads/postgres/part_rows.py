@@ -1,11 +1,12 @@
 """Part rows: reads rows of a source table of PostgreSQL as rows of a part of a wide table, and removes the values of
 the part.
 
-The rows of one load have one number in the column that orders the rows of the part. A copy and a TRUNCATE also remove
-the values of rows that the source does not have any more: a task reads the keys of the part at the snapshot on which
-the load builds, in batches, and writes a row -D for each. Where such a row removes the whole row of the table, the
-rows that the load writes anyway are left out, because the columns of other parts would be lost: their keys are in
-mapped files, at most ``KEY_BYTES``, and take 24 bytes of memory a row while they are sorted.
+All rows of one load have the same number in the column that orders the rows of the part. A copy and a TRUNCATE also
+remove the values of rows that the source does not have any more: a task reads the keys of the part at the snapshot on
+which the load builds, in batches, and writes a row -D for each. If such a row removes the whole row of the table, no
+row -D is written for a key that the load writes anyway, because the columns of other parts would be lost. For this, the
+keys that the load writes are in mapped files, at most ``KEY_BYTES``, and take 24 bytes of memory a row while they are
+sorted.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from paimon_lake.sources.files.rejects import Parsed, no_rejects
 from paimon_lake.sources.postgres.change_rows import ChangeRows, CurrentRows
 
 KEY_BYTES = 1 << 30
-"""The greatest size of the keys of a source, or of a batch, where deletions remove whole rows of the wide table."""
+"""The greatest size of the keys of a source, or of a batch, if deletions remove whole rows of the wide table."""
 REMOVE = b""
 """The payload of the task that removes values before a copy."""
 
@@ -45,7 +46,7 @@ class PartRows:
     number: int
 
     def __call__(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows with both columns; rows without the column ``KIND`` get +U."""
+        """Return rows with the number and the column ``KIND``; rows without ``KIND`` get +U."""
         kinds = pa.repeat(pa.scalar("+U"), len(rows))
         if KIND in rows.schema.names:
             kinds, rows = rows[KIND], rows.drop_columns([KIND])
@@ -111,7 +112,8 @@ class PartStoredRows:
     """The values of a part by key: a row that only other parts fill, or whose values of the part were removed, does not
     exist.
 
-    A value that the log does not repeat is never null, so a row whose asked columns are all null has lost it.
+    A value that the log does not repeat is never null, so a row with null in all requested columns has no values of the
+    part.
     """
 
     stored: StoredRows
@@ -125,7 +127,7 @@ class PartStoredRows:
 
 @dataclass(frozen=True)
 class CopiedPart:
-    """Reads a range of the source in a task; the task with the payload ``REMOVE`` removes the values from before."""
+    """Reads a range of the source in a task; the task with the payload ``REMOVE`` removes the older values."""
 
     read: DatabaseRead
     queries: tuple[str, ...]
@@ -154,7 +156,7 @@ class CopiedPart:
 
 @dataclass(frozen=True)
 class ChangedPart:
-    """Converts a batch of changes in a task, after the removal of all values for a TRUNCATE."""
+    """Converts a batch of changes in a task; for a TRUNCATE, it first removes all values of the part."""
 
     changes: ChangeRows
     stored: CurrentRows

@@ -73,11 +73,11 @@ class PostgresChangesLoads:
         self._until: int | None = None
         """The end of the log when the first load of this run was planned."""
         self._catalog: tuple[object, int] | None = None
-        """The source whose new columns are not in the position yet, and an end of the log that was read after the
-        source.
+        """The state of the source whose new columns are not in the position yet, and an end of the log that was read
+        after this state.
         """
         self.is_cut = False
-        """Whether the load that was planned last ends before its batch, because the columns change at that point."""
+        """Whether the load that was planned last ends before the end of its batch, because the columns change there."""
         self._ends_at = time.monotonic() + source.run_seconds
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
@@ -266,7 +266,7 @@ class PostgresChangesLoads:
         self, step: LoadStep, server: Server, source: OpenedSource, position: Position, to: Relation
     ) -> Position:
         """Return a position with the columns of a later relation if the table can hold these columns; otherwise alter
-        the table.
+        the table, and raise TableAltered.
         """
         moved, types = source.columns.moved(server, position, to)
         if self._source.schema_changes == "apply":
@@ -334,7 +334,7 @@ class _Reader:
 def lag_details(
     server: Server, position: Position | TablePositions, log: LogEnd | None = None
 ) -> dict[str, int | float]:
-    """Return the numbers of the lag; {} after an error of the server, because the load is committed already.
+    """Return the numbers of the lag; {} after an error of the server, which must not fail a run at its end.
 
     ``log`` describes the log after the position; None: search the log.
     """

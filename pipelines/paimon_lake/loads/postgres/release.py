@@ -27,11 +27,10 @@ from paimon_lake.tables import open_lake
 def release(settings: Settings, table: str, part: str = "") -> list[str]:
     """Drop the slot and the publication that loads created for a table or a part of it; return one sentence for each.
 
-    The table need not exist. A shared slot and publication are kept, and the table is removed from the publication. A
-    slot and a publication that the user created are kept, whatever their names are. Then loads are refused until a load
-    with ``reload`` runs.
-    Raises PipelineError for a table with another source, and when the server refuses, for example because the slot is
-    in use.
+    The table need not exist in the lake. A shared slot and publication are kept, and the table is removed from the
+    publication. A slot and a publication that the user created are kept, whatever their names are. After a release,
+    loads of the table are refused until a load with ``reload`` runs. Raises PipelineError for a table with another
+    source, and when the server refuses, for example because the slot is in use.
     """
     spec = settings.table(table)
     sources = {one.load_name: one.source for one in followed_specs(spec)}
@@ -74,7 +73,9 @@ def _release(settings: Settings, loaded: str, source: PostgresChangesSource) -> 
 
 
 def _followed(server: Server, source: PostgresChangesSource, entry: object = None) -> set[str]:
-    """Return the source tables of a table: the tables in its position ``entry``, and the tables that match now."""
+    """Return the source tables of a table: the tables in its position ``entry``, and the tables that ``source.table``
+    names.
+    """
     recorded = entry.get("tables", ()) if isinstance(entry, dict) else ()
     named = meant_tables(server, source.table) if "*" in source.name else source.table
     return {*recorded, *named}

@@ -1,7 +1,7 @@
 """Rules: the conditions that are checked before changes of a table of PostgreSQL are loaded. Each error says what the
 user can do.
 
-Nothing is loaded again without ``reload``: where changes may be missing, a load is refused.
+Nothing is loaded again without ``reload``: if changes may be missing, the load is refused.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def check_slot(name: str, slot: str, found: SlotState | None, database: str, *, 
 def check_position(name: str, position: Position, facts: ServerFacts, table: SourceTable, version: str) -> None:
     """Refuse a position whose server, history, table or publication differs from the present one.
 
-    Also refuse a position after the end of the log: then the server was restored to an earlier state.
+    Also refuse a position after the end of the log, because the server was then restored to an earlier state.
     """
     at = lsn_text(position.lsn)
     for what, recorded, now in (
@@ -161,7 +161,7 @@ def check_tables(name: str, loaded: Collection[str], there: Collection[str]) -> 
 
 
 def check_confirmed(name: str, position: Position | TablePositions, slot: SlotState) -> None:
-    """Refuse a slot that is confirmed beyond the position: another program has done this."""
+    """Refuse a slot that is confirmed beyond the position: another program read it, or the table was rolled back."""
     if slot.confirmed is not None and slot.confirmed > position.lsn:
         raise PipelineError(
             f"{name}: the slot {position.slot!r} was advanced to {lsn_text(slot.confirmed)}, and the table has the "

@@ -1,4 +1,5 @@
-"""Several rows: read the rows of several tables of PostgreSQL in tasks, as rows of one table with their names.
+"""Several rows: read the rows of several tables of PostgreSQL in tasks, as rows of one table with a column for the name
+of the source table.
 
 The name of the source table is part of the key. So a TRUNCATE of one source table deletes the rows with the name of
 this table: a task reads their keys at the snapshot on which the load builds, in batches, and writes a deletion for each
@@ -107,7 +108,7 @@ class ChangedRows:
 
 @dataclass(frozen=True)
 class _Stored:
-    """The rows of one source table in the table."""
+    """The stored rows of the table that come from one source table."""
 
     stored: StoredRows
     column: str

@@ -2,9 +2,9 @@
 source table.
 
 All tables are copied at one snapshot, and each batch of the log is read once for all of them. A table that is found
-later is copied alone, at a snapshot of its own: the transactions before that snapshot are skipped for
-this table only. So the rows of each table are complete at any time. All tables together are one state of the source as
-soon as the position has passed the newest copy. A batch ends where the columns of any table change.
+later is copied alone, at a snapshot of its own: the transactions before that snapshot are skipped for this table only.
+So the rows of each table are complete at any time. The rows of all tables show one moment of the source as soon as the
+position has passed the newest copy. A batch ends where the columns of any table change.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class SeveralTablesLoads(PostgresChangesLoads):
     """The loads of a table from several tables of one database of PostgreSQL."""
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
-        """Return the copy of tables that have no position, the next batch of changes, or the reason for neither.
+        """Return the copy of tables that have no position, or the next batch of changes, or why there is nothing to
+        load.
 
         Raises TableAltered when the next rows need columns that the table does not have.
         """
@@ -115,7 +116,9 @@ class SeveralTablesLoads(PostgresChangesLoads):
         return source
 
     def _hold(self, step: LoadStep, server: Server, sources: Sources) -> None:
-        """Before all tables are copied again, add the columns that the source tables got since the last copy."""
+        """Before all tables are copied again, add the columns that the source tables got since the recorded
+        position.
+        """
         try:
             recorded = TablePositions.from_json(step.ledger.position).tables
         except PipelineError:  # there is no position, or a reload repairs a damaged one
@@ -148,7 +151,8 @@ class SeveralTablesLoads(PostgresChangesLoads):
                 hold(step.table, {column: wider[column] for column in narrow}, source.text)
 
     def _left_out(self, step: LoadStep, later: Sources, at: TablePositions) -> list[str]:
-        """Return the new columns that are left out: ``later`` tables have them, and the copied tables do not.
+        """Return the new columns that are left out: columns that the tables ``later`` have, and the tables that were
+        copied before do not have.
 
         Raises TableAltered when new columns are added to the table, and PipelineError when they are refused.
         """
@@ -294,7 +298,7 @@ def changes_loads(source: PostgresChangesSource, shared: SharedRead | None = Non
 
 
 def _of(server: Server, source: OpenedSource) -> Server:
-    """Return the connection with a source table as the name in its errors."""
+    """Return the connection to the server, whose errors then name this source table."""
     return replace(server, database=source.read.database)
 
 

@@ -1,9 +1,9 @@
 """Shared slot: load the tables of one database of PostgreSQL together, from one slot and one read of its log.
 
 First the tables without a position are copied, each by a temporary slot of its own. Then each batch of the log is read
-once, and every table commits its changes after its own position. The slot is advanced only to the smallest position of
-all tables that is committed, before the next batch is read. So a process that ends early loses nothing and repeats
-nothing.
+once, and every table commits those changes of the batch that are after its position. The slot is advanced only to the
+smallest position of all tables that is committed, before the next batch is read. So a process that ends early loses
+nothing and repeats nothing.
 
 With ``consistent`` each table commits the end of each batch as its position. When positions differ, because a table was
 copied or a process ended between two commits, all tables are first loaded up to the greatest position. At equal
@@ -65,7 +65,7 @@ class TableLoads(Protocol):
         """Whether the next load copies the table again."""
 
     def load(self, source: TableSource) -> bool:
-        """Commit the next load; return whether there was one."""
+        """Commit the next load; return False when the source has nothing to load."""
 
     def position(self) -> object:
         """Return the position in the ledger as JSON values; None before the first copy."""
@@ -224,7 +224,8 @@ class SharedLoad:
     def _next_batch(
         self, server: Server, shared: SharedRead, loads: Mapping[str, PostgresChangesLoads], *, is_over: bool
     ) -> PipelineError | None:
-        """Advance the slot, publish a version where all positions are equal, and read the next batch, if there is one.
+        """Advance the slot, publish a version if the tables are consistent and at one position, and read the next
+        batch, if there is one.
 
         Returns the error when the log cannot be read.
         """
@@ -279,7 +280,9 @@ class SharedLoad:
         self.version = newest.number
 
     def _has_rows(self, version: GroupVersion, snapshots: Mapping[str, int]) -> bool:
-        """Whether a version of this position has all tables, and the rows that no longer wait."""
+        """Whether a version at the common position has all tables, and the newest snapshots of tables whose rows may
+        wait.
+        """
         waiting = [name for name in self.runs if waits(self.settings.table(name))]
         return version.tables.keys() == self.runs.keys() and all(
             version.tables[name].snapshot == snapshots[name] for name in waiting
@@ -287,6 +290,6 @@ class SharedLoad:
 
 
 def _is_readable(server: Server, name: str) -> bool:
-    """Whether a slot can be read; where it cannot, the plan of each table says why."""
+    """Whether a slot can be read; if not, planning the load of each table raises an error that says why."""
     slot = server.slot(name)
     return slot is not None and slot.active_pid is None and slot.wal_status != "lost" and slot.confirmed is not None

@@ -64,7 +64,9 @@ class SourceColumns:
         ]
 
     def _is_left_out(self, position: Position, name: str) -> bool:
-        """Whether a column is generated, so that the log does not have it, or older than the position, but renamed."""
+        """Whether loads leave a column out: it is generated, so that the log does not have it, or it is older than the
+        position and was renamed since.
+        """
         column = self.table.columns.get(name)
         return column is not None and (column.is_generated or 0 < column.number <= position.made)
 
@@ -80,8 +82,8 @@ class SourceColumns:
         """Raise LaterColumns for a relation with more columns or other types than ``position``.
 
         ``earlier``: the position of the ledger, and the positions from which ``position`` was moved: a transaction may
-        have relations with their columns before the relation of ``position``.
-        Raises PipelineError for a change that is refused.
+        have relations with the columns of these positions before the relation of ``position``. Raises PipelineError for
+        a change that is refused.
         """
         there = {name: (oid, modifier) for name, oid, modifier, _ in relation.columns}
         later = self.mode == "apply" and bool(self.added(position, relation))
@@ -129,7 +131,8 @@ class SourceColumns:
     # -- the next position
 
     def moved(self, server: Server, position: Position, relation: Relation) -> tuple[Position, dict[str, DataType]]:
-        """Return a position with the columns of a relation that ``check`` found to be later, and their types.
+        """Return a position with the columns of a relation that ``check`` found to be later, and the types of the
+        columns that differ.
 
         Raises PipelineError for a type that is not wider, and when older rows may have other values than null in an
         added column.
@@ -197,7 +200,9 @@ class SourceColumns:
 
 
 def sentences(before: Position, after: Position, types: Mapping[str, DataType], mode: Mode) -> list[str]:
-    """Return one sentence for each column that changed between two positions; ``types`` are the table's types."""
+    """Return one sentence for each column that changed between two positions; ``types`` are the types of the table's
+    columns.
+    """
     told = []
     for declared, column in after.columns.items():
         held = types[declared]

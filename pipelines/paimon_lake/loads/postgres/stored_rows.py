@@ -27,7 +27,7 @@ class StoredRows:
     def __call__(self, keys: pa.Table, columns: Sequence[str]) -> tuple[pa.Table, np.ndarray]:
         """Return some columns of the rows with these keys, in the order of the keys, and flags for existing rows.
 
-        A null in a key has no row. Memory: the values of these rows, and the batches of one scan.
+        A null in a key has no row. The values of these rows, and the batches of one scan, are in memory.
         """
         context = self.reference.open()  # with the columns of this load, which the schema of the snapshot may lack
         if self.snapshot is None:

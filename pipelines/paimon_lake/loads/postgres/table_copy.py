@@ -26,7 +26,9 @@ from paimon_lake.sources.postgres.server import Server, connected, exported_snap
 from paimon_lake.sources.postgres.source_table import read_publication, read_table
 
 WriteCopy = Callable[[LoadStep, DatabaseRead, Sequence[str], str, int], WriteResult]
-"""Writes the rows of the source for which conditions hold, one task each, at a snapshot of the server and its LSN."""
+"""Writes the rows of the source, with one task for the rows of each condition; the last arguments are the snapshot of
+the server that the tasks read, and its LSN.
+"""
 
 
 def write_all(step: LoadStep, read: DatabaseRead, parts: Sequence[str], snapshot: str, _: int) -> WriteResult:
@@ -45,7 +47,7 @@ def planned_copy(
 ) -> PlannedLoad:
     """Return the load that replaces all rows by the source rows; ``is_shared``: whether tables share the slot.
 
-    Creates the publication and the slot where they are missing. Raises TableAltered where the table lacks columns that
+    Creates the publication and the slot if they are missing. Raises TableAltered if the table lacked columns that
     changes would have added.
     """
     hold_since(step, server, source, options, _recorded(step))
@@ -76,7 +78,7 @@ def _recorded(step: LoadStep) -> Position | None:
 
 
 def prepared(server: Server, source: OpenedSource, *, is_shared: bool) -> str:
-    """Create the publication and the slot where they are missing; return the version of the publication."""
+    """Create the publication and the slot if they are missing; return the version of the publication."""
     names, text = source.names, source.text
     if PUBLICATION in names.made:
         server.create_publication(names.publication, source.name)

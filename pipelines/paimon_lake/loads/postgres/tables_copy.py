@@ -41,9 +41,10 @@ def planned_copies(
     kept: TablePositions | None = None,
     left_out: Sequence[str] = (),
 ) -> PlannedLoad:
-    """Return the load that copies source tables; ``kept``: positions of the tables to keep (None: keep no row).
+    """Return the load that copies source tables; ``kept``: the positions of the tables whose rows stay (None: no row
+    stays).
 
-    Creates the publication and the slot where they are missing. ``left_out``: columns that are not copied.
+    Creates the publication and the slot if they are missing. ``left_out``: columns that are not copied.
     """
     versions = {
         name: prepared(replace(server, database=source.read.database), source, is_shared=True)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from paimon_lake.sources.files.rejects import REJECTS
 
 ADDED = pa.schema([("load", pa.int64()), ("loaded_at", pa.timestamp("ms", "UTC")), ("version", pa.string())])
-"""The number of the load, the time when it began, and the version of the file; null when it is not known."""
+"""The number of the load, the time when it began, and the version of the file (null if it is not known)."""
 REJECT_ROWS = pa.schema([*REJECTS, *ADDED])
 
 

@@ -101,7 +101,7 @@ def replaced_files(rejects: Table, plan: PlannedLoad) -> list[str]:
 
 
 def _files_of(rejects: Table, where: Predicate | None) -> list[str]:
-    """Return the distinct values of the column ``file``; in memory are only these values and one batch."""
+    """Return the distinct values of the column ``file``; only these values and one batch are in memory."""
     found: dict[str, None] = {}
     for batch in rejects.scan(["file"], where=where).to_batches():
         found |= dict.fromkeys(batch["file"].unique().to_pylist())
@@ -126,7 +126,7 @@ def publish_rejects(table: Table, rejects: Table, loaded: str = "") -> None:
 
 
 def publish_before_expiry(settings: Settings, spec: TableSpec, table: Table) -> None:
-    """Publish the rejects of the loads of a table and of its parts, where there are tables of rejects."""
+    """Publish the rejects of the loads of a table and of its parts, for each table of rejects that exists."""
     catalog = open_lake(settings)
     for one in load_specs(spec):
         if catalog.table_exists(one.rejects_table):
