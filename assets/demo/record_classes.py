@@ -1,7 +1,7 @@
 """``python -m assets.demo.record_classes``: create an archive of Java classes, so that Spark sessions start faster.
 
-The archive is valid for this Python environment and for the Java version that wrote it; ``paimon_lake.class_archive``
-uses it.
+The archive is valid for this Python environment and for the Java version that wrote it. ``paimon_lake.class_archive``
+finds the archive for a session.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ def main() -> int:
 def create_archive() -> Path:
     """Create the archive, remove older archives, and return its path; sessions never see an incomplete archive.
 
-    Starts a Spark session, so the process must not have one. Raises ArchiveFailed, OSError, and the errors of Spark.
+    Starts a Spark session, so the process must not have one. Raises ArchiveFailed, OSError or an error of Spark when
+    the archive cannot be created.
     """
     version = java_version()
     if not version:

@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def play(demo: Demo, last_day: date | None = None) -> dict[str, str]:
-    """Run the main job; return a text with the files per level before the compaction, by table."""
+    """Run the main job; return for each table a text with its files per level before the compaction."""
     load_tables(demo, last_day)
     states = {name: state_of(open_table(demo.settings, name)) for name in existing(demo.settings)}
     before = {name: levels_text(state.levels) for name, state in states.items()}

@@ -37,7 +37,7 @@ class Demo:
     runs: int = 0
 
     def materialize(self, step: str, names: Sequence[str], first: str | None = None, last: str | None = None) -> None:
-        """Materialize these tables in one run, for the partitions from first to last."""
+        """Materialize tables in one run: partitions from ``first`` to ``last``; None: whole tables."""
         tags = {RANGE_START: first, RANGE_END: last} if first and last else {}
         job = self.definitions.resolve_implicit_global_asset_job_def()
         title = "" if not first or not last else first if first == last else f"{first} to {last}"
@@ -77,9 +77,10 @@ def alone(home: Path) -> Iterator[None]:
 
 
 def end_killed_runs(instance: dg.DagsterInstance) -> None:
-    """Mark runs of killed demos as failed, and free the pools that they hold; call it only in ``alone``.
+    """Mark runs of killed demos as failed, and free the pools that these runs hold.
 
-    Otherwise a step of the next demo would wait for these pools forever.
+    A step of the next demo would wait for these pools forever. Call the function only in ``alone``: all runs of demos
+    that seem to run then belong to killed demos.
     """
     for run in instance.get_runs(dg.RunsFilter(tags={DEMO: "true"}, statuses=IN_FLIGHT)):
         instance.report_run_failed(run, "the process of this run was killed")

@@ -25,8 +25,8 @@ def lineage_metadata(
 ) -> dict[str, Any]:
     """Return the metadata with the lineage of a load's columns; {} when the lineage is not known.
 
-    When a load, or a part of a table, had nothing to do, the lineage of the previous materialization is returned
-    again, because Dagster shows only the lineage of the latest materialization.
+    Dagster shows only the lineage of the latest materialization. So a load without a commit returns the lineage of the
+    previous materialization again, and a load of some parts also returns it for the columns of all other parts.
     """
     if not result.column_lineage:
         return {} if result.commits else _of_the_latest(context, translator.asset_key(spec))

@@ -1,4 +1,4 @@
-"""Component: adds a lake to a project of ``dg``; it needs the folder of the declarations.
+"""Component: adds the lake of a folder of declarations to a project of ``dg``.
 
 ``dg scaffold defs paimon_dagster.PaimonLake shop`` writes ``defs/shop/defs.yaml`` and a folder with an example of two
 tables. A project may have several components and definitions of its own: the names of a component's jobs, steps,
@@ -25,7 +25,7 @@ class PaimonLakeParams(BaseModel):
 
 
 class PaimonLakeScaffolder(dg.Scaffolder[PaimonLakeParams]):
-    """Writes ``defs.yaml`` and, where the folder does not exist yet, the example lake."""
+    """Writes ``defs.yaml`` and, if the folder of declarations does not exist yet, the example lake in it."""
 
     @classmethod
     def get_scaffold_params(cls) -> type[PaimonLakeParams]:

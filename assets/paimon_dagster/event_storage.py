@@ -5,7 +5,7 @@ event, which takes about 15 ms; so a run of 92 days of two tables needs more tim
 DAGSTER_EVENT_BATCH_SIZE, Dagster passes events in batches, and this class writes a batch in two transactions. This
 class does not wait for the disk after each event. So the newest events may be lost when the machine loses power; but
 the databases stay valid, and the tables record what was loaded. The files have the format of Dagster's own storage, so
-that storage can be used again at any time.
+a lake can go back to that storage at any time.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class BatchedSqliteEvents(SqliteEventLogStorage):
     def from_config_value(
         cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
     ) -> BatchedSqliteEvents:
-        """Return the storage, with the paths of Dagster's own storage; set the size of batches if it is not set."""
+        """Return the storage, with the paths of Dagster's own storage; set ``BATCH`` if it is not set."""
         os.environ.setdefault(BATCH, BATCH_SIZE)
         home = Path(os.environ["DAGSTER_HOME"]).expanduser()  # Dagster's commands require DAGSTER_HOME
         return cls(str(home / "history" / "runs"), inst_data)
@@ -82,8 +82,8 @@ class BatchedSqliteEvents(SqliteEventLogStorage):
             added = [connection.execute(insert, row) for row in rows]
             numbers = [row.inserted_primary_key[0] for row in added if row.inserted_primary_key is not None]
             self._store_asset_event_tags(connection, assets, numbers)
-            # A later event of the same type replaces the whole record about the asset, so only the last event is
-            # stored.
+            # A later event of the same type replaces the whole record about the asset, so only the last event of each
+            # type is written into the record.
             last = {(e.dagster_event_type, e.get_dagster_event().asset_key): n for n, e in enumerate(assets)}
             for number in sorted(last.values()):
                 self._store_asset_event(connection, assets[number], numbers[number])

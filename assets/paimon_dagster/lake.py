@@ -1,8 +1,8 @@
 """Lake: everything that Dagster loads for one lake, built from the folder of its declarations.
 
-A lake without a name is a whole code location: its names have no prefix, and each run is one process. A lake with a
-name is a part of a code location: its names begin with the name, and the location's own executor is used (decision
-0050).
+A lake without a name is a whole code location: its names have no prefix, and all steps of a run are in one process. A
+lake with a name is a part of a code location: its names begin with the name, and the location's own executor is used
+(decision 0050).
 """
 
 from __future__ import annotations
@@ -132,7 +132,8 @@ def automation_sensor(settings: Settings, translator: PaimonTranslator) -> dg.Se
 def _chosen(settings: Settings, tables: Sequence[str] | None) -> Settings:
     """Return settings with only the chosen tables.
 
-    Raises SettingsError for any table whose name Dagster does not accept.
+    Raises SettingsError for a declared table, chosen or not, whose name Dagster does not accept, and for two tables
+    whose jobs would have the same names.
     """
     idents: dict[str, str] = {}
     for name, spec in settings.tables.items():

@@ -51,7 +51,7 @@ def _after(by: str, last: date) -> datetime:
 
 
 def partitions_of_run(context: dg.AssetExecutionContext) -> list[str] | None:
-    """Return the keys of the partitions that a run loads; None for an asset without partitions, or the whole asset.
+    """Return the keys of the partitions that a run loads; None without partitions, or when it loads the whole asset.
 
     An asset without partitions may be in a run that loads a partition of other assets.
     """
@@ -60,7 +60,7 @@ def partitions_of_run(context: dg.AssetExecutionContext) -> list[str] | None:
 
 
 def mapping(input_spec: TableSpec, output: TableSpec) -> dg.PartitionMapping | None:
-    """Return the mapping from a partition of the output to the partitions of the input; None for no partitions.
+    """Return the mapping from a partition of the output to the partitions of the input; None if the input has none.
 
     Raises SettingsError for partitions that do not fit each other, such as days and names.
     """

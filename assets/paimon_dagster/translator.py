@@ -52,7 +52,7 @@ class PaimonTranslator:
         return dg.AssetKey([*self.key_prefix, *spec.name.split(".")])
 
     def source_key(self, spec: TableSpec) -> dg.AssetKey:
-        """Return the key of the files or the database that the table is loaded from: ``source/ods/flights``.
+        """Return the key of the files, database or topics that the table is loaded from: ``source/ods/flights``.
 
         For a part of a table, the key ends with the name of the part.
         """
@@ -80,12 +80,11 @@ class PaimonTranslator:
         return {"spark", "paimon"}
 
     def automation_condition(self, spec: TableSpec) -> dg.AutomationCondition[Any] | None:
-        """Return the condition for automatic loads: with ``schedule.on: inputs``, the table is loaded after one of its
-        inputs was loaded; without it, return None.
+        """Return the condition for automatic loads; None for a table without ``schedule.on: inputs``.
 
-        The condition applies to all partitions, not only to the newest: an old month is loaded again when one of its
-        days is loaded. Partitions that were missing before the sensor was switched on are not loaded; they need a
-        backfill.
+        With this condition, the table is loaded after one of its inputs was loaded. The condition applies to all
+        partitions, not only to the newest: an old month is loaded again when one of its days is loaded. Partitions that
+        were missing before the sensor was switched on are not loaded; they need a backfill.
         """
         if spec.schedule is None or spec.schedule.on != "inputs":
             return None
@@ -100,7 +99,7 @@ class PaimonTranslator:
         return declared(settings, spec)
 
     def asset_spec(self, settings: Settings, spec: TableSpec) -> dg.AssetSpec:
-        """Return the asset with all of these attributes, but without its dependencies."""
+        """Return the asset with the attributes that the other methods return, but without its dependencies."""
         return dg.AssetSpec(
             self.asset_key(spec),
             description=spec.comment or None,

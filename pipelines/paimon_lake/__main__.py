@@ -1,5 +1,6 @@
-"""``paimon-lake`` and ``python -m paimon_lake``: the command line; without the packages of the extra ``lake``, one line
-that says what to install.
+"""Main: the entry point of ``paimon-lake`` and ``python -m paimon_lake``.
+
+Without the packages of the extra ``lake``, a command only prints one line that says what to install.
 """
 
 from __future__ import annotations

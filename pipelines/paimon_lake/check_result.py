@@ -19,9 +19,9 @@ class CheckResult:
     sentence: str
     severity: Severity = "error"
     details: Mapping[str, int | float] = field(default_factory=dict)
-    """Further numbers by their names, which are stable."""
+    """Further numbers of the result by name; programs can rely on the names."""
     pictures: Mapping[str, str] = field(default_factory=dict)
-    """SVG texts by their names."""
+    """Pictures of the result, as SVG texts by name."""
 
     @property
     def passed(self) -> bool:

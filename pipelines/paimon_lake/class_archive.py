@@ -2,8 +2,9 @@
 
 A session uses the archive of its Python environment, ``<sys.prefix>/share/paimon-lake``, when there is one; ``make
 setup-java`` records it. The name of the file has the versions of pyspark and Java, and a digest of the bytes of the
-file: Java can abort on a damaged archive, so a file with another digest is not used. Java itself ignores an archive
-that another Java wrote or that has other jars. A session without an archive works as well, but starts more slowly.
+file. Java can abort on a damaged archive, so a file whose bytes have another digest than its name is not used. Java
+itself ignores an archive that another Java wrote or that was recorded with other jars. A session without an archive
+works as well, but starts more slowly.
 """
 
 from __future__ import annotations

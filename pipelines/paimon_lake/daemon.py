@@ -1,6 +1,7 @@
-"""Daemon: the process from which Spark forks the Python workers; it has imported the tasks of loads.
+"""Daemon: the process from which Spark forks the Python workers.
 
-Like ``paimon_core.spark.daemon``, but with the modules of loads, so that workers need not import them.
+It imports the modules that tasks of loads use, so that no worker must import them, and then does the same as
+``paimon_core.spark.daemon``.
 """
 
 from __future__ import annotations

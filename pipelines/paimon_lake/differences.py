@@ -12,7 +12,7 @@ from paimon_lake.declarations.sources.schema_changes import altered_columns, as_
 from paimon_lake.tables import open_lake
 
 DAMAGES = (CorruptTable, StorageError)
-"""Errors that concern only the table that raised them: the other tables are still compared or altered."""
+"""Errors that concern only the table that cannot be opened: all other tables are still compared or altered."""
 
 
 def differences(settings: Settings) -> dict[str, list[str]]:
@@ -82,7 +82,10 @@ def column_differences(spec: TableSpec, table: Table) -> list[str]:
 
 
 def group_differences(spec: TableSpec, table: Table) -> list[str]:
-    """Return which parts have other columns in a table than in its declaration, in any order; [] without parts."""
+    """Return a sentence for each part whose columns in the table are not the declared columns; [] without parts.
+
+    The order of the columns does not count.
+    """
     found = []
     for name, part in spec.parts.items():
         declared, there = set(part.columns) - set(part.order_by), part.columns_in(table.schema.options)
@@ -93,5 +96,5 @@ def group_differences(spec: TableSpec, table: Table) -> list[str]:
 
 
 def _quoted(kind: DataType) -> str:
-    """Return a type as a value of YAML that is valid between braces too."""
+    """Return a type as a YAML value that is also valid in a mapping in braces."""
     return f'"{kind.sql}"' if "," in kind.sql else kind.sql

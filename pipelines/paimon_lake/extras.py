@@ -1,4 +1,4 @@
-"""Extras: names the extra of the distribution to install when a package is missing."""
+"""Extras: find the extra of the distribution that must be installed when a package is missing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EXTRAS = {
 def missing_extra(error: ModuleNotFoundError, extra: str = "") -> str | None:
     """Return a sentence that names the package and the extra to install; None for a module that belongs to no extra.
 
-    When ``extra`` is given, the sentence names it instead of the smallest extra that has the package.
+    The sentence names ``extra`` if it is given, otherwise the smallest extra that has the package.
     """
     package = (error.name or "").partition(".")[0]
     if package not in _EXTRAS:

@@ -34,13 +34,13 @@ class TableOverview:
     stale: tuple[str, ...] = ()
     """The stale partitions."""
     parts: tuple[str, ...] | None = None
-    """A clause about each part that is behind or was never loaded; None for a table without parts."""
+    """A text such as ``prices behind`` for each part that is behind or was never loaded; None without parts."""
     problem: str = ""
-    """Why the table cannot be read; then all numbers are 0 or None."""
+    """Why the table cannot be read; "" when it can. With a problem, all numbers are 0 or None."""
     lag: str = ""
-    """How far the table is behind its source of changes; "" for a table of another source."""
+    """How far the table is behind its source of changes; "" when it has no such source or the lag was not asked for."""
     lag_problem: str = ""
-    """Why the lag is not known."""
+    """Why the lag is not known; "" when it is known."""
 
     @property
     def files(self) -> int:
@@ -54,7 +54,7 @@ class TableOverview:
 
 
 def existing(settings: Settings) -> list[str]:
-    """Return the names of the declared tables in the lake: a table follows its inputs; otherwise sorted by name."""
+    """Return the declared tables that are in the lake, each after its inputs and lookups, otherwise sorted by name."""
     catalog = open_lake(settings)
     return [name for group in in_order(settings.tables) for name in group if catalog.table_exists(name)]
 
@@ -68,9 +68,9 @@ def nothing_declared(settings: Settings) -> str:
 
 
 def overviews(settings: Settings) -> list[TableOverview]:
-    """Return the overviews of all tables that exist; rejects and waiting rows follow their table when there are any.
+    """Return the overviews of all declared tables that exist. The overview of an unreadable table has a ``problem``.
 
-    The overview of a table that cannot be read has the reason as ``problem``.
+    After a table come its tables of rejects and of waiting rows, if they have rows or cannot be read.
     """
     found = []
     for name in existing(settings):
@@ -82,7 +82,7 @@ def overviews(settings: Settings) -> list[TableOverview]:
 
 
 def with_lags(settings: Settings, found: Sequence[TableOverview]) -> list[TableOverview]:
-    """Return overviews with the lag of the tables that have a source of changes; asks the servers of the sources."""
+    """Return the overviews with the lags of tables with a source of changes. This asks the servers of the sources."""
     names = [one.name for one in found if one.name in settings.tables and followed_specs(settings.table(one.name))]
     answers = lags(settings, names)
     return [_with_lag(one, answers.get(one.name)) for one in found]
@@ -153,9 +153,9 @@ def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequenc
 
 
 def lake_text(overviews: Sequence[TableOverview]) -> str:
-    """Return one line per table: visible rows, snapshots, files per level, size, tags, stale partitions, lag.
+    """Return one line per table: visible rows, snapshots, files per level, size, tags, stale partitions, lag, parts.
 
-    The lag is a column only in a lake that has a table with a source of changes.
+    The text has the column ``lag`` only when an overview has a lag, and ``parts`` only when a table has parts.
     """
     rows = [
         [

@@ -33,8 +33,8 @@ class PartsFailed(Exception):
     """Some parts of a table could not be loaded; the loads of the other parts succeeded and remain committed."""
 
     def __init__(self, text: str, result: StepResult, errors: Mapping[str, Exception]) -> None:
-        """``result``: all commits, including the commits of parts that failed later; ``errors``: the error of each
-        part.
+        """``result`` has all commits, also the commits that a part made before it failed; ``errors`` maps each failed
+        part to its error.
         """
         super().__init__(text)
         self.result, self.results = result, (result,)
@@ -47,8 +47,8 @@ class TablesFailed(Exception):
     """
 
     def __init__(self, text: str, results: Sequence[StepResult], errors: Mapping[str, Exception]) -> None:
-        """``results``: what was committed, one for each table, and the result of the table that was asked for, also
-        without commits, unless it failed; ``errors``: the error of each table that failed."""
+        """``results`` has one result for each table with commits. The table that was asked for also has a result
+        without commits, unless it failed. ``errors`` maps each table that failed to its error."""
         super().__init__(text)
         self.results = tuple(results)
         self.errors = dict(errors)
@@ -56,7 +56,7 @@ class TablesFailed(Exception):
 
 @dataclass(frozen=True)
 class LevelSize:
-    """The live data files of one level; ``rows`` are the rows in the files."""
+    """The live data files of one level; ``rows`` counts the rows in the files, before a merge."""
 
     files: int
     rows: int
@@ -72,7 +72,8 @@ class StepResult:
     snapshot_id: int | None
     """The table's latest snapshot after the step; None for a table never written."""
     row_count: int | None
-    """The rows that a reader sees after the step; None where only a merge of many rows could count them."""
+    """How many rows a reader sees after the step; None when the step did not count them, for example because a count
+    would have to merge many rows."""
     rows_written: int
     """For a load, the rows that it read and did not reject. For every other step, 0."""
     commits: tuple[int, ...]
@@ -86,14 +87,14 @@ class StepResult:
     check_results: tuple[CheckResult, ...] = ()
     """The results of the checks that ran before the step was published."""
     column_lineage: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
-    """For each column of the table, the columns of inputs (table, column) from which it is computed, where that is
-    known."""
+    """Maps columns of the table to the columns of inputs (table, column) from which they are computed; a column whose
+    lineage is not known is left out."""
     stale: Mapping[str, str] = field(default_factory=dict)
-    """The partitions of the table that are stale after the step, with the reason of each: load them again."""
+    """Maps each partition of the table that is stale after the step, and so must be loaded again, to the reason."""
     others: tuple[StepResult, ...] = ()
     """The results of the tables that the step loaded together with the table because they share its source."""
     note: str = ""
-    """A text about the result, for steps whose number of written rows does not show the result."""
+    """A text about the result, for a step whose result is not its number of written rows."""
 
     @property
     def files(self) -> int:
@@ -101,7 +102,7 @@ class StepResult:
         return sum(level.files for level in self.levels_after.values())
 
     def to_json(self, indent: int | None = 2) -> str:
-        """Return one JSON object; with None as ``indent`` in one line."""
+        """Return one JSON object; in one line when ``indent`` is None."""
         return json.dumps({**dataclasses.asdict(self), "files": self.files}, indent=indent)
 
     def sentence(self) -> str:
@@ -151,5 +152,5 @@ def size_text(size_bytes: int) -> str:
 
 
 def plain(properties: Mapping[str, Any] | None) -> dict[str, str]:
-    """Return snapshot properties with keys and values as texts."""
+    """Return snapshot properties with keys and values as texts; {} for None."""
     return {str(k): str(v) for k, v in (properties or {}).items()}

@@ -1,8 +1,8 @@
 """Query analysis: check without data whether Spark accepts the queries of a lake, for ``paimon-lake check``.
 
-Each query runs on empty DataFrames instead of tables. A DataFrame has the declared columns of its table, or, when none
-are declared, the columns of the table in the lake. The columns of a result are compared with the columns of its table,
-as in a load.
+Spark analyses each query on empty DataFrames instead of tables. A DataFrame has the declared columns of its table. If
+the declaration has no columns, the DataFrame has the columns of the table in the lake. The columns of a result are
+compared with the columns of its table, as in a load.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _of_source(spark: Spark, settings: Settings, spec: TableSpec, source: SqlSou
     try:
         query = query_text(settings, spec)
     except PipelineError:
-        return  # ``disagreements`` reports the error
+        return  # ``disagreements``, which ``check`` also calls, reports the missing file
     try:
         found = _analysed(spark(), settings, query, source.inputs, changes=source.read == "changes")
         if spec.columns:
@@ -68,7 +68,8 @@ def _analysed(
 
 
 class _Empty(Mapping[str, "DataFrame"]):
-    """Empty DataFrames with the columns of tables, by table name; each is created when a query names its table."""
+    """Empty DataFrames with the columns of tables, by table name; a DataFrame is created when a query names its
+    table."""
 
     def __init__(self, spark: SparkSession, settings: Settings, names: Sequence[str], changes: bool) -> None:
         self._spark, self._settings, self._names, self._changes = spark, settings, names, changes

@@ -9,7 +9,7 @@ from paimon_lake.protocol import PipelineError
 
 
 def query_text(settings: Settings, spec: TableSpec) -> str:
-    """Return the query of a table; raises PipelineError when its file cannot be read."""
+    """Return the query of a table with a sql source; raises PipelineError when the query file cannot be read."""
     source = spec.source
     assert isinstance(source, SqlSource)
     if not source.file:

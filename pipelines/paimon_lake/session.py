@@ -1,4 +1,4 @@
-"""Session: start the Spark session that the settings describe, when a step first needs it; one JVM per process."""
+"""Session: start the Spark session that the settings describe, when a step first needs it; a process has one JVM."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ _SOURCES = (str(Path(paimon_core.__file__).resolve().parents[1]), str(Path(__fil
 def start_session(settings: Settings) -> SparkSession:
     """Start the session, or return the running one of this process.
 
-    Raises PipelineError when Java is not found, or when a session runs with another master or other settings, which a
-    running session cannot change: the settings of this lake would be ignored.
+    Raises PipelineError when Java is not found. Also raises it when the running session has another master, or another
+    value of a setting that a running session cannot change: Spark would ignore the settings of this lake.
     """
     require_java()
     if SparkContext._active_spark_context is not None:
@@ -73,7 +73,7 @@ def start_session(settings: Settings) -> SparkSession:
 
 
 def spark_reason(error: Exception) -> str:
-    """Return the line of a Spark error with its cause: for a Python task, the last line that names an exception."""
+    """Return the line of a Spark error that states the cause: the last that names an exception, else the first line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if re.match(r"[A-Za-z_][\w.]*(Error|Exception|Mismatch|Request|Feature): ", line)]
     return (causes or lines or [type(error).__name__])[-1 if causes else 0]
@@ -121,10 +121,10 @@ def _require_settings(running: SparkSession, settings: Settings) -> None:
     fixed = {
         key: value
         for key, value in settings.spark.conf.items()
-        if key != _JAVA_OPTIONS and not running.conf.isModifiable(key)  # Java options get more parts at each start
+        if key != _JAVA_OPTIONS and not running.conf.isModifiable(key)  # a start adds parts to the Java options
     }
     for key, value in {"spark.master": settings.spark.master, **fixed}.items():
-        if running.conf.get(key, None) != value:  # values may be secrets
+        if running.conf.get(key, None) != value:  # the error has no values: they may be secrets
             raise PipelineError(
                 f"the Spark session that runs in this process has another {key} than {settings.folder} declares, and "
                 "cannot change it: use another process, or declare the same value in both lakes"

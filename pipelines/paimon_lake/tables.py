@@ -50,7 +50,8 @@ def open_lake(settings: Settings) -> Catalog:
 def open_table(settings: Settings, name: str, *, create: bool = False) -> Table:
     """Open the table ``database.table``; with ``create``, create the table from its declaration when it does not exist.
 
-    Raises SettingsError for a table that is not declared, PipelineError for a table that is not in the lake.
+    Raises SettingsError for a table that is not declared. Raises PipelineError for a table that is not in the lake when
+    ``create`` is false or the declaration has no columns.
     """
     spec = settings.table(name)
     catalog = open_lake(settings)
@@ -116,8 +117,8 @@ def result_of(
 ) -> StepResult:
     """Return the result of a step that began at ``started`` (``time.monotonic``); ``before`` is the state before it.
 
-    The levels and the visible rows after the step describe the latest snapshot, which may be of a concurrent commit.
-    Without ``counts`` the visible rows are not counted.
+    The levels and the visible rows after the step describe the latest snapshot, which may be of a concurrent commit;
+    without ``commits`` they describe ``before``. Without ``counts`` the visible rows are not counted.
     """
     after = state_of(table) if commits else before
     return StepResult(

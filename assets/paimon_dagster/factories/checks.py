@@ -1,5 +1,5 @@
-"""Checks: for every table, one Dagster check for each audit (loads, keys, files, invariants) and for each declared
-check.
+"""Checks: for every table, one Dagster check for each audit (``rows``, ``keys``, ``stale``, ``files``, ``fsck``,
+``health``) and for each declared check.
 
 Checks that block a load run inside the load, on its partitions, before the load is published; the load logs the results
 under the names of the checks. The same run does not evaluate these checks again. Other runs evaluate them on the whole
@@ -26,7 +26,7 @@ from paimon_lake.steps.audit import audit, audits_of
 from paimon_lake.tables import open_lake, open_table
 
 LARGEST = 64 << 10
-"""Larger SVG texts are left out of the metadata, which Dagster keeps for each run."""
+"""SVG texts of this length or longer are left out of the metadata, which Dagster keeps for each run."""
 _AUDITS = {
     "rows": "every load wrote or rejected each row that it read, and the table still has the rows",
     "keys": "no key occurs twice",
@@ -38,7 +38,7 @@ _AUDITS = {
 
 
 def table_checks(settings: Settings, translator: PaimonTranslator = PLAIN) -> list[dg.AssetChecksDefinition]:
-    """Return one Dagster step per table; it runs the audits and the declared checks of the table.
+    """Return one Dagster step per table, which runs the audits and the declared checks of the table.
 
     Raises SettingsError when two checks of a table have the same name.
     """

@@ -108,9 +108,10 @@ def load_requests(
     run_key: Callable[[Sequence[str]], str],
     translator: PaimonTranslator = PLAIN,
 ) -> list[dg.RunRequest]:
-    """Return the runs that load partitions of a table (None: the whole table), at most ``backfill_per_run`` per run.
+    """Return the runs that load the partitions ``keys`` of a table (None: the whole table).
 
-    Only consecutive partitions by time share a run; ``run_key`` returns the run key for the partitions of a run.
+    A run loads at most ``backfill_per_run`` partitions. Only consecutive partitions by time share a run; ``run_key``
+    returns the run key for the partitions of a run.
     """
     job, tags = load_job_name(spec, translator), {"paimon/table": spec.name}
     if keys is None:

@@ -1,4 +1,6 @@
-"""Maintenance: a nightly job that tags tables and expires snapshots, a weekly sweep job, and a job for all checks."""
+"""Maintenance: a nightly job that tags tables and expires snapshots, a weekly sweep job, a job for the health of
+tables, and a job for all checks.
+"""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -49,7 +51,7 @@ class SweepConfig(dg.Config):
 
 
 class DoctorConfig(dg.Config):
-    """``fix``: run mends, not only report. ``findings``: the findings to mend (default: all whose mends are safe)."""
+    """``fix``: mend findings, not only report them. ``findings``: those to mend (default: all with safe mends)."""
 
     fix: bool = False
     findings: list[str] = Field(default_factory=list)
@@ -130,7 +132,7 @@ def sweep_job(settings: Settings, translator: PaimonTranslator = PLAIN) -> dg.Jo
 
 
 def doctor_job(settings: Settings, translator: PaimonTranslator = PLAIN) -> dg.JobDefinition:
-    """Return the job that reports what each table costs more than it needs to, and mends it if its config says so."""
+    """Return the job that reports the health of every table, and mends a table if the config of its step says so."""
     steps = [_doctor_op(spec, translator) for spec in settings.tables.values()]
     empty = _say_what_next(translator.prefixed(DOCTOR), settings)
 

@@ -89,8 +89,8 @@ def _load(
 ) -> StepResult:
     """Load the table; add the results of blocking checks to ``check_results``, even when a check stopped the load.
 
-    The load may load other tables too; when one of them fails, the error is raised unless the run has a step for each
-    of them.
+    The load may also load other tables that share the source. When only other tables failed, the error is raised unless
+    the run has a step for each table that failed.
     """
     from paimon_lake.loads.load import load_table
 
@@ -119,7 +119,7 @@ def _other_steps_fail(
 ) -> bool:
     """Whether the table was loaded, and each table that failed has a step of its own in the run.
 
-    The tables of a consistent group are loaded all or none.
+    False for a table of a consistent group, whose tables are loaded all or none.
     """
     database = database_of(spec)
     if spec.name in failed.errors or (database and settings.postgres[database].consistent):
@@ -182,8 +182,8 @@ def dependencies(
 ) -> list[dg.AssetSpec | dg.AssetDep]:
     """Return the tables that a table and its parts read or look up, with the partition mapping of each.
 
-    For a source outside of the lake, return the asset of the source. A looked-up table is needed with all partitions.
-    The same is true for an input that several parts read by different partitions.
+    For a source outside of the lake, the result has the asset of the source. A table depends on all partitions of a
+    looked-up table, and of an input that several parts read by different partitions.
     """
     deps: list[dg.AssetSpec | dg.AssetDep] = []
     mappings: dict[str, dg.PartitionMapping | None] = {}
@@ -193,7 +193,7 @@ def dependencies(
         for name in inputs_of(one):
             wanted = mapping(settings.table(name), one)
             known = mappings.setdefault(name, wanted)
-            same = type(known) is type(wanted) and known == wanted  # mappings without attributes are equal
+            same = type(known) is type(wanted) and known == wanted  # == ignores the types
             mappings[name] = wanted if same else dg.AllPartitionMapping()
         for name in (lookup.table for lookup in lookups_of(one.source)):
             whole = None if settings.table(name).partitions is None else dg.AllPartitionMapping()
@@ -204,7 +204,7 @@ def dependencies(
 
 
 def source_spec(settings: Settings, spec: TableSpec, translator: PaimonTranslator = PLAIN) -> dg.AssetSpec | None:
-    """Return an asset, which Dagster does not run, for the files or the database of a table's source; else None."""
+    """Return an asset, which Dagster does not run, for the files, database or topics of a source; None for others."""
     metadata: dict[str, Any]
     kind: str
     match spec.source:

@@ -1,4 +1,4 @@
-"""Sensors: request runs for compactions, for new files, for changes of databases and for stale partitions.
+"""Sensors: request runs for compactions, for new files, for changes of sources and for stale partitions.
 
 Core functions:
 

@@ -1,12 +1,13 @@
 """Changes sensor: requests a load when a table is behind its source, and reports the results of its ``lag`` check.
 
-A tick asks the sources of all tables for their lag, without Spark, all servers at once. A tick requests at most one run
-of a table at a time, and none while another program reads the source. After a failed load of a table the next request
-waits, and after a failed question the next question waits: each wait doubles, from the interval of the sensor up to
-``MOST_WAIT_SECONDS``. An error of one table does not affect other tables.
+A tick asks the sources of all tables for their lag, without Spark and all servers at the same time. It requests no run
+of a table while a load of the table is queued or running, or while another program reads the source. After a failed
+load of a table the next request waits, and after a failed question for the lag the next question waits. With each
+failure in a row the wait doubles, from the interval of the sensor up to ``MOST_WAIT_SECONDS``. An error of one table
+does not affect other tables.
 
 A declared check ``lag`` is reported without a run: whenever its result changes, with each request, and once an hour.
-Otherwise it would not be visible that a table falls behind because its loads fail.
+Without these reports, nobody would see that a table falls behind because its loads fail.
 """
 
 import json
@@ -53,9 +54,9 @@ class Seen:
     why: str = ""
     """Why the last question failed."""
     reported: float = 0.0
-    """When the lag checks of the table were reported."""
+    """The time of the last report of the table's lag checks, in seconds since 1970."""
     passed: tuple[bool, ...] = ()
-    """Whether each lag check passed when it was reported."""
+    """Whether each lag check passed at the last report."""
 
 
 def changes_sensor(
@@ -144,7 +145,7 @@ def _after(before: Seen, found: Lag | Exception, now: float) -> Seen:
 
 
 def _again(seen: Seen, interval: float) -> float:
-    """Return the earliest time of the next question for the lag; 0 (at once) when the last question succeeded."""
+    """Return the earliest time of the next question for the lag; 0 (at once) after a successful question."""
     return seen.asked + wait_seconds(seen.failures, interval) if seen.failures else 0.0
 
 
@@ -171,7 +172,7 @@ def _requests(
     loaded = instance.get_latest_materialization_event(translator.asset_key(spec))
     is_failed = [
         run.dagster_run.status == DagsterRunStatus.FAILURE
-        and (loaded is None or loaded.run_id != run.dagster_run.run_id)  # Otherwise another table or part has failed.
+        and (loaded is None or loaded.run_id != run.dagster_run.run_id)  # else another table or part failed
         for run in runs
     ]
     failures = is_failed.index(False) if False in is_failed else len(is_failed)

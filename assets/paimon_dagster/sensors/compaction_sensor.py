@@ -2,9 +2,10 @@
 
 A table is under pressure from the tick at which its fullest bucket reaches ``start_at_runs`` until the tick at which
 that bucket has at most ``stop_at_runs``. During that time every new snapshot gets one compaction run. The first request
-is a minor compaction, the next requests are full compactions, because minor compactions may leave more runs than
-``stop_at_runs``. Some rows or changelogs are visible only after a compaction (first-row tables, changelogs that
-compactions write); for such tables, a minor compaction is requested whenever one is due.
+is a minor compaction (a full compaction for at least ``3 * start_at_runs`` runs). The next requests are full
+compactions, because minor compactions may leave more runs than ``stop_at_runs``. Some rows or changelogs are visible
+only after a compaction (first-row tables, changelogs that compactions write); for such tables, a minor compaction is
+requested whenever one is due.
 """
 
 import json

@@ -1,7 +1,7 @@
 """File sensor: requests a load when a table's source has new files, and logs which files are late or changed.
 
 A tick lists the files of every table, but only in directories that the path can match. The ledger of a table is read
-only when its files or its snapshot have changed since the last tick; the cursor has a digest of both. While a load of
+only when its files or its snapshot have changed since the last tick, by a digest in the cursor. While a load of
 the table is queued or running, nothing is requested, and the next tick checks again.
 """
 
@@ -100,7 +100,7 @@ def _tick(
 ) -> TickResult:
     """Return the result for one table.
 
-    An error about its files or metadata becomes the message of the table; other tables are not affected.
+    An error about the files or the metadata of the table becomes its message; all other tables are not affected.
     """
     spec, catalog = settings.table(name), open_lake(settings)
     unknown = replace(before, state=None, requests=(), added=())
@@ -127,7 +127,7 @@ def _tick(
 
 
 def _seen(context: dg.SensorEvaluationContext) -> dict[str, TickResult]:
-    """Return the results of the last tick that the cursor contains."""
+    """Return the results of the last tick, which are in the cursor."""
     kept: dict[str, Any] = json.loads(context.cursor or "{}")
     return {
         name: TickResult(message, state, loads=loads, rollbacks=rollbacks)

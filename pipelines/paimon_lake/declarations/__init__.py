@@ -1,6 +1,6 @@
 """The declarations of a lake: a folder with the settings of each environment and one YAML file per table.
 
-``load_settings`` reads such a folder into frozen pydantic models. Other packages import from here.
+``load_settings`` reads such a folder into frozen pydantic models. Other packages import the common names from here.
 
 Core types:
 

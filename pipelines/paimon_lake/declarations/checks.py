@@ -20,7 +20,7 @@ class _Check(Model):
 
     @property
     def label(self) -> str:
-        """The name of the check: letters, digits and underscores."""
+        """The name of the check; it must have only letters, digits and underscores."""
         columns = getattr(self, "columns", None) or getattr(self, "column", None) or ()
         parts = (getattr(self, "type", ""), *((columns,) if isinstance(columns, str) else columns))
         return self.name or "_".join(part for part in parts if part)
@@ -92,7 +92,7 @@ class FreshnessCheck(_Check):
 
 
 class RowCountCheck(_Check):
-    """The rows that loads read equal the rows that they wrote and rejected; ``min`` and ``max`` bound the table."""
+    """Each row that a load read was written, was rejected or waits; the table has ``min`` to ``max`` rows."""
 
     type: Literal["row_count"]
     """No row was lost, and the table is neither too small nor too large."""
@@ -109,9 +109,9 @@ class RowCountCheck(_Check):
 
 
 class VolumeCheck(_Check):
-    """The last load wrote between ``min_ratio`` and ``max_ratio`` times the mean rows of the loads before it.
+    """The last load wrote ``min_ratio`` to ``max_ratio`` times the mean number of rows of the loads before it.
 
-    Loads of partitions are compared by their rows for each partition.
+    Loads of partitions are compared by their number of rows per partition.
     """
 
     type: Literal["volume"]
@@ -143,7 +143,7 @@ class LagCheck(_Check):
     max_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     """The greatest age of the oldest change that is not loaded."""
     max_slot_bytes: Annotated[int, Field(ge=0)] | None = None
-    """The greatest disk space of the server that the replication slot of the table keeps."""
+    """The greatest disk space that the server may use for the log that the table's replication slot keeps."""
     max_messages: Annotated[int, Field(ge=0)] | None = None
     """The greatest number of messages of Kafka that are not loaded; the only bound for a source of type ``kafka``."""
 
@@ -170,7 +170,7 @@ class PartsCompleteCheck(_Check):
     column: str = ""
     """The date or timestamp column that states when a row began to wait; rows with a null in this column are counted
     and not checked. Default: the rows are compared with the rows of the newest snapshot that is ``max_wait`` old, so
-    ``retention.keep_hours`` must be longer.
+    ``retention.keep_hours`` must be longer than ``max_wait``.
     """
 
 

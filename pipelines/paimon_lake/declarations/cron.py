@@ -1,4 +1,4 @@
-"""Cron expressions: checks the five fields as Dagster's schedules accept them, without importing Dagster."""
+"""Cron expressions: check, without importing Dagster, whether Dagster's schedules accept the five fields of a text."""
 
 from __future__ import annotations
 

@@ -23,9 +23,11 @@ class PostgresDatabase(Model):
     """``postgresql://user:${PASSWORD}@host/database``; the user needs REPLICATION and SELECT on the tables."""
     consistent: bool = False
     """Whether the tables are published together, at one position of the log: each version of the group of tables with
-    the name of this database is one state of the source. Then a table that cannot be loaded stops all tables."""
+    the name of this database is one state of the source. With ``true``, a table that cannot be loaded stops the loads
+    of all tables of the database."""
     keep_versions: Annotated[int, Field(ge=1, le=10_000)] = 20
-    """How many versions of the group are kept; needs ``consistent``. Their snapshots do not expire."""
+    """How many versions of the group are kept; needs ``consistent``. The snapshots of kept versions do not
+    expire."""
     publication: str = ""
     """The name of a publication that exists and has all tables. Default: loads create it, and add tables."""
     slot: Annotated[str, AfterValidator(slot_name)] = ""
@@ -45,7 +47,7 @@ class PostgresDatabase(Model):
 
 
 def check_database(name: str, database: PostgresDatabase, *, is_rest: bool) -> None:
-    """Raise Mistake for a name or keys that do not fit; ``is_rest``: whether the catalog is a REST server."""
+    """Raise Mistake for a wrong name or key of a database; ``is_rest``: whether the catalog is of type ``rest``."""
     if not re.fullmatch("[a-z0-9_]{1,30}", name):
         raise Mistake("the name of a database must be at most 30 of a-z, 0-9 and _", "postgres", name)
     if database.consistent and is_rest:
@@ -55,8 +57,8 @@ def check_database(name: str, database: PostgresDatabase, *, is_rest: bool) -> N
 
 
 def with_database(spec: TableSpec, databases: Mapping[str, PostgresDatabase]) -> TableSpec:
-    """Return a declaration whose source has the keys of its database; the declaration is returned unchanged if it names
-    no known database.
+    """Return a declaration with the keys of its database in the source; a declaration that names no known database is
+    returned unchanged.
     """
     source = spec.source
     if not isinstance(source, PostgresChangesSource) or source.database not in databases:
@@ -80,7 +82,7 @@ def database_of(spec: TableSpec) -> str:
 def database_problems(
     tables: Mapping[str, TableSpec], databases: Mapping[str, Any]
 ) -> Iterator[tuple[str, tuple[str, ...], str]]:
-    """Yield the table, key and text of each source that names a database without settings."""
+    """Yield (table, key, sentence) for each source that names a database which ``databases`` does not have."""
     for name, spec in sorted(tables.items()):
         if (database := database_of(spec)) and database not in databases:
             known = ", ".join(sorted(databases)) or "there is no database yet"

@@ -13,7 +13,7 @@ _MOST_MILLIS = _MOST_DAYS * 86_400_000
 
 
 def duration(value: str) -> str:
-    """Return a duration with its unit; raises ValueError for another text, and for more than 100 years."""
+    """Return a text that is a duration with a unit; raises ValueError for other texts and for more than 36500 days."""
     try:
         millis = 0 if lacks_unit(value) else parse_positive_millis(value)
     except ValueError:

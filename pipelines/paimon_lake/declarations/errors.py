@@ -58,8 +58,9 @@ def sentence(
     """Return the first error as one sentence, with the number of further errors in the same file.
 
     ``written`` are the values as the file has them, before variables are replaced: a message never repeats the value of
-    a variable. ``spot`` returns the file and line of a key; line 0 when the file does not have the key. Unknown keys
-    come first, because a misspelt key is also reported as missing; the other errors follow in the order of the file.
+    a variable. ``spot`` returns the file and line of a key; line 0 when the file does not have the key. Errors for
+    unknown keys come first, because a misspelt key also causes an error for a missing key; all other errors follow in
+    the order of the file.
     """
     found = [_Found.of(one, model, written) for one in error.errors(include_url=False)]
     # Pydantic does not count wrong entries, so it also reports a list of wrong entries as too short: drop that error.
@@ -219,7 +220,7 @@ def _stripped(kind: Any) -> Any:
 
 
 def _tagged(kind: Any) -> dict[str, type[BaseModel]]:
-    """Return the models by the value of the key ``type`` that selects each; {} when ``kind`` is not such a union."""
+    """Return the models of a union by the value of ``type`` that selects each; {} for a type without such models."""
     kind = _stripped(kind)
     if get_origin(kind) is not Annotated:
         return {}

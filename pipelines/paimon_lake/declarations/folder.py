@@ -61,7 +61,8 @@ def load_settings(
 ) -> Settings:
     """Read the settings of an environment: the environment is the argument, else PAIMON_ENV, else ``local``.
 
-    ``warehouse`` replaces the configured warehouse. Raises SettingsError, which names file, line and key.
+    ``warehouse`` replaces the configured warehouse. Raises SettingsError, which names file, line and key, when a file
+    is missing or invalid, or when the files do not agree.
     """
     folder = configs_folder(configs)
     name = environment or os.environ.get(ENVIRONMENT) or "local"

@@ -28,7 +28,7 @@ def table_schema() -> dict[str, Any]:
 def settings_schema() -> dict[str, Any]:
     """Return the JSON Schema of ``base.yaml`` and ``<environment>.yaml``.
 
-    In the schema no key is required, because each key may be in one of the two files.
+    In the schema no key is required, because each key may be in either of the two files.
     """
     schema = _schema(EnvironmentSettings, "Settings of a lake")
     for part in (schema, *schema["$defs"].values()):

@@ -1,7 +1,7 @@
 """Model: the base of all declarations, and the types of their values.
 
-A key that a model does not have is an error. YAML reads ``2`` and ``true`` as a number and a boolean. If a text is
-expected, as for table options and Spark settings, numbers and booleans are accepted and converted to texts.
+A key that a model does not have is an error. YAML reads ``2`` and ``true`` as a number and a boolean. If the values of
+a mapping must be texts, as for table options and Spark settings, numbers, booleans and dates are converted to texts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 class Model(BaseModel):
     """A frozen declaration that accepts no unknown keys.
 
-    The text below a key is its description in editors and documents.
+    The docstring below a field is the description of its key in editors and documents.
     """
 
     model_config = ConfigDict(
@@ -83,7 +83,7 @@ def _timezone(value: str) -> str:
 
 
 Texts = Annotated[Mapping[str, str], BeforeValidator(_texts, json_schema_input_type=dict[str, str | float | bool])]
-"""A mapping whose values are texts; in YAML they may also be numbers and booleans."""
+"""A mapping whose values are texts; in YAML the values may also be numbers, booleans and dates."""
 Names = Annotated[tuple[str, ...], BeforeValidator(_tuple, json_schema_input_type=str | list[str])]
 """A list of names, or one name."""
 SomeNames = Annotated[

@@ -1,6 +1,6 @@
-"""Part specs: gives each part of a wide table a declaration of its own, and checks the rules for parts.
+"""Part specs: make a declaration for each part of a wide table, and check the rules for parts.
 
-The loads, the checks of sources and Dagster take a ``PartSpec`` as they take the declaration of a table with a source.
+The loads, the checks of sources and Dagster use a ``PartSpec`` in the same way as the declaration of a whole table.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SHARED = frozenset(
 )
 """The fields that the declarations of a part and of its table have in common."""
 _OF_PARTS = frozenset(("source", "kinds", "order_by"))
-"""The keys that are below the part in the file, not at the top."""
+"""The keys that a file with parts has below the part, not at the top."""
 _NOT_HERE = ("source", "mode", "kinds", "order_by", "natural_key", "mark_done")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _FOLLOWS = "the parts determine it"
@@ -116,7 +116,7 @@ def part_names(spec: TableSpec) -> tuple[str, ...]:
 
 
 def followed_specs(spec: TableSpec) -> tuple[TableSpec, ...]:
-    """Return the specs of ``load_specs`` whose sources are sources of changes; () when there are none."""
+    """Return the specs of ``load_specs`` whose source is a source of changes; () when no spec has such a source."""
     return tuple(one for one in load_specs(spec) if has_changes(one.source))
 
 
@@ -175,7 +175,7 @@ def check_parts(spec: TableSpec, file: YamlFile) -> None:
 
 
 def _check_as_table(spec: TableSpec, name: str) -> None:
-    """Raise Mistake for a source that could not be the source of a table with this key and these partitions."""
+    """Raise Mistake for a part whose source could not be the source of a table with the same key and partitions."""
     try:
         part_spec(spec, name)
     except ValidationError as error:

@@ -34,7 +34,7 @@ class Partitions(Model):
     end: Day | None = None
     """The last day; default: partitions are added as time passes."""
     timezone: TimeZone = "UTC"
-    """The time zone in which days and hours begin; for hours, one whose clocks never change."""
+    """The time zone in which the partitions begin; hours need a time zone whose clocks never change."""
     end_offset: int = 0
     """The number of incomplete or future partitions to add; 1 adds the current partition."""
     values: Names = ()

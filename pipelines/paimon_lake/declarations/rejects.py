@@ -19,7 +19,7 @@ def _table_name(value: str) -> str:
 
 
 class Rejects(Model):
-    """Which share of a load's rows may be rejected; with a greater share, nothing is committed."""
+    """Which share of a load's rows may be rejected; a load with a greater share commits nothing."""
 
     max_share: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.0
     """The greatest share of rejected rows, from 0 to 1."""

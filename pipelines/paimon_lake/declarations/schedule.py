@@ -12,7 +12,8 @@ from paimon_lake.declarations.model import Cron, Model, TimeZone
 
 
 class Schedule(Model):
-    """When a table is loaded: by a cron expression, or when its inputs change, files arrive, or a database changes."""
+    """When a table is loaded: by a cron expression, when its inputs change, when files arrive, or when its source has
+    changes."""
 
     cron: Annotated[Cron, Field(validate_default=False)] = ""
     """A cron expression, such as ``0 5 * * *`` for every day at five."""

@@ -111,12 +111,12 @@ class Settings(EnvironmentSettings):
 
     @property
     def is_remote(self) -> bool:
-        """Whether the warehouse is not a local directory; with a ``rest`` catalog it is a name on the server."""
+        """Whether the warehouse is no local directory: a URL, or with a ``rest`` catalog a name on the server."""
         is_url = "://" in self.warehouse and not self.warehouse.startswith("file://")
         return is_url or kind_of(self.catalog) == REST
 
     def storage_for(self, path: str) -> Mapping[str, str]:
-        """Return the options of the object store for a path: ``storage`` if the warehouse is in the same kind of store.
+        """Return the options for a path: ``storage`` if the warehouse is in the same kind of store, otherwise {}.
 
         With ``rest``, where the warehouse is a name, the options apply to every object store.
         """

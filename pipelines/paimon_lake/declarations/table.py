@@ -37,7 +37,7 @@ _EMAIL = re.compile(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}\b")
 
 
 def _columns(value: Any) -> Any:
-    """Return {} for the word ``infer``: `paimon-lake infer` then writes the columns into the file, for review."""
+    """Return {} for the word ``infer``; `paimon-lake infer` then writes the columns into the file, for review."""
     if isinstance(value, str) and value != "infer":
         raise ValueError(f"must be infer or a mapping of names to types, not {as_written(value)}")
     return {} if value == "infer" else value
@@ -87,9 +87,11 @@ class TableSpec(Model):
     ] = None
     """How loads are divided, so that a run loads some of the partitions and a backfill loads the other partitions."""
     mode: Mode | None = None
-    """How a load writes; default: ``changes`` with ``kinds`` and for change events, ``upsert`` with a primary key,
-    ``append`` without; a sql source replaces all rows (``overwrite``), or the partitions of the run in a table with
-    ``partition_by``."""
+    """How a load writes. Default: ``changes`` with ``kinds`` and for change events; otherwise ``upsert`` with a primary
+    key, and ``append`` without. But a sql source that reads whole inputs replaces all rows (``overwrite``), and a sql
+    source that reads partitions replaces the partitions of the run if the table has ``partition_by``
+    (``overwrite-partitions``). A database source without ``watermark`` replaces all rows of a table without a primary
+    key."""
     kinds: Kinds | None = None
     """The column that says whether a row inserts, updates or deletes."""
     order_by: Names = ()
@@ -156,7 +158,7 @@ class TableSpec(Model):
         """The options with which the table is created: the defaults, overridden by the declared options.
 
         By default, a table with a primary key has one bucket, and loads only write: a separate job compacts the table.
-        A load without rows also commits a snapshot: its properties record the load.
+        A load without rows also commits a snapshot, because the properties of the snapshot record the load.
         """
         defaults = {"bucket": "1"} if self.primary_key else {}
         if self.has_loads:
@@ -179,9 +181,11 @@ class TableSpec(Model):
     def write_mode(self) -> Mode:
         """The declared mode, or the default mode for the source and the keys of the table.
 
-        A column of kinds and change events give ``changes``. A query over whole inputs replaces all rows; a query over
-        partitions replaces the partitions. Otherwise the mode is ``upsert`` with a primary key. Without a
-        primary key, the mode is ``overwrite`` for a database without a watermark, and ``append`` for other sources.
+        A column of kinds and change events give ``changes``. A query over whole inputs replaces all rows. A query over
+        partitions replaces the partitions of a table with ``partition_by``; without ``partition_by``, the mode is
+        ``upsert`` with a primary key, otherwise ``overwrite``. For all other sources, the mode is ``upsert`` with a
+        primary key. Without a primary key, the mode is ``overwrite`` for a database without a watermark, and ``append``
+        for other sources.
         """
         if self.mode is not None:
             return self.mode

@@ -10,7 +10,9 @@ from paimon_lake.declarations.model import Model
 
 
 class Compaction(Model):
-    """When the sensor starts and stops compacting, in sorted runs (without a key: files) of the fullest bucket."""
+    """When the sensor starts and stops compacting. It counts the sorted runs of the fullest bucket; for a table without
+    a key, it counts files.
+    """
 
     start_at_runs: Annotated[int, Field(ge=1)] = 5
     """The table is compacted when a bucket has at least this number of runs."""

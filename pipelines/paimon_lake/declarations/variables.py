@@ -22,7 +22,10 @@ _STORAGE = {name: is_secret for options in OPTIONS.values() for name, is_secret 
 
 
 def with_variables(file: YamlFile) -> dict[str, Any]:
-    """Return the values of a file with variables replaced; raises SettingsError for a variable that is not set."""
+    """Return the values of a file with variables replaced.
+
+    An empty variable counts as not set. Raises SettingsError for a variable that is not set and has no default.
+    """
     return {name: _replaced(value, (name,), file) for name, value in file.values.items()}
 
 

@@ -1,9 +1,9 @@
 """YAML files: their values together with the line of every key, so that an error can name the line.
 
-Only plain values are read, no tags that create objects. A key that occurs twice is an error, because YAML readers would
-silently use the last value. Anchors, aliases and merge keys (``<<``) work; the number and the depth of values are
-limited, because a few aliases can stand for billions of values. As in YAML 1.2, which editors use, only ``true`` and
-``false`` are booleans: ``on``, ``no`` and ``12:30`` are texts.
+Only plain values are read; a tag that would create an object is an error. A key that occurs twice is an error, because
+other YAML readers silently use the last value. Anchors, aliases and merge keys (``<<``) work; the number and the depth
+of values are limited, because a few aliases can stand for billions of values. As in YAML 1.2, which editors use, only
+``true`` and ``false`` are booleans: ``on``, ``no`` and ``12:30`` are texts.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ class _Reader:
         return values
 
     def _pairs(self, node: yaml.MappingNode, key: Key, depth: int) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-        """Return the keys of a mapping with their nodes; keys that ``<<`` merges come first, and are overridden."""
+        """Return the keys of a mapping with their nodes; keys merged by ``<<`` come first; own keys override them."""
         if depth > MAX_DEPTH:
             raise self._error(node, f"mappings are merged more than {MAX_DEPTH} levels deep")
         own: dict[str, tuple[yaml.Node, yaml.Node]] = {}

@@ -1,4 +1,4 @@
-"""Sources of tables: files, queries over tables of the lake, functions of the user.
+"""Sources of tables: files, queries over tables of the lake, functions of the user, databases, PostgreSQL logs, Kafka.
 
 A source only reads rows and does not import from loads; ``paimon_lake.loads`` decides which rows are read, and commits
 them.

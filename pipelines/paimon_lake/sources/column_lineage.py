@@ -1,4 +1,4 @@
-"""Column lineage: from which columns of the input tables each column of a query is computed, from Spark's plan.
+"""Column lineage: find in Spark's plan from which columns of the input tables each column of a query is computed.
 
 The analysed plan of a query is read as JSON, without a Spark job. The leaves of the plan are the views that stand for
 input tables. Only the columns in the expression of a column count, not the conditions of joins and filters and not the
@@ -22,7 +22,7 @@ InputColumn = tuple[str, str]
 Sources = frozenset[InputColumn] | None
 """The columns from which a value is computed; empty for a constant, None when they are not known."""
 _Output = list[tuple[int, Sources]] | None
-"""The columns of a node of the plan, in order: id and sources; None when the node is not known."""
+"""The columns of a node of the plan, in order, each as (id, sources); None when the node is not known."""
 _Node = Mapping[str, Any]
 _T = TypeVar("_T")
 
@@ -160,7 +160,7 @@ class _Plan:
             elif kind == "OuterReference":
                 done.append(self.outer.get(_id(_first(node.get("e")))))
             elif kind in ("ScalarSubquery", "ListQuery"):
-                # The children of this node are the columns of the outer query in its conditions, which do not count.
+                # The children are columns of the outer query in the conditions of the subquery, which do not count.
                 found = _Plan(self.views, self.ctes, known).columns(_list(node, "plan"))
                 done.append(None if found is None else _merged(sources for _, sources in found))
             else:

@@ -1,7 +1,7 @@
 """Database: connect to PostgreSQL or SQLite by a URL, and read queries as Arrow batches.
 
 The URL may contain a password. So the URL is a ``Secret``, errors of a driver are replaced by errors without the
-password, and ``Database.name`` is the URL without user, password and parameters.
+password, and ``Database.name`` has the URL without user, password and parameters.
 
 A connection to PostgreSQL is one read-only transaction, which sees the database at one moment. Several connections see
 the same state when they use the snapshot that one of them exports. With SQLite, each query sees the database at one
@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Database:
-    """A table or a query of a database. Tasks receive the URL as well, but errors and logs contain only the name."""
+    """A table or a query of a database. Spark tasks also receive its URL, but errors and logs contain only ``name``."""
 
     url: Secret
     relation: str
@@ -64,7 +64,7 @@ class Database:
     def connected(self, snapshot: str | None = None) -> Iterator[Connection]:
         """Connect for reading; with ``snapshot``, see the database at the moment of the transaction that exported it.
 
-        Raises PipelineError, which names the database and the reason.
+        Raises PipelineError, which names the database and the reason, when the connection fails.
         """
         opened = self.guarded(self._connect)
         try:
@@ -87,8 +87,8 @@ class Database:
             return call()
         except (adbc_driver_manager.Error, OSError, pa.ArrowException) as error:
             reason = _QUERY_TEXT.sub("", _PREFIX.sub("", str(error)))
-        # raised outside of the except block, so that the error of the driver is not its context: it may contain the
-        # password
+        # Raised outside of the except block: the error of the driver, which may contain the password, must not become
+        # the context of this error.
         raise PipelineError(f"{self.name}: {scrubbed(' '.join(reason.split()), self.secrets)[:300]}")
 
     def _connect(self) -> Any:
@@ -112,10 +112,10 @@ class Connection:
     _cursor: Any
 
     def begin(self, snapshot: str | None) -> None:
-        """Begin the transaction of PostgreSQL in which all queries of this connection run."""
+        """Begin the transaction of PostgreSQL in which all queries of this connection run, on ``snapshot`` if given."""
         self._execute("SET client_encoding = 'UTF8'")
         self._execute("SET standard_conforming_strings = on")
-        self._execute("SET extra_float_digits = 1")  # arrays are read as texts
+        self._execute("SET extra_float_digits = 1")  # arrays are read as texts, and their floats must be exact
         self._execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         if snapshot is not None:
             if not _SNAPSHOT.fullmatch(snapshot):
@@ -123,7 +123,7 @@ class Connection:
             self._execute(f"SET TRANSACTION SNAPSHOT '{snapshot}'")
 
     def export_snapshot(self) -> str:
-        """Return the id of a PostgreSQL snapshot of this transaction; it is valid while the connection is open."""
+        """Return the id of a PostgreSQL snapshot of this transaction; the id is valid while the connection is open."""
         self._execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         return str(self.rows("SELECT pg_export_snapshot()")[0][0])
 
@@ -136,7 +136,7 @@ class Connection:
             return reader.schema
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """Return all rows of a query as tuples; for small results."""
+        """Return all rows of a query as tuples; use it only for small results."""
         found: list[tuple[Any, ...]] = []
         for batch in self.batches(sql):
             found += zip(*(column.to_pylist() for column in batch.columns), strict=True)
@@ -166,7 +166,7 @@ def open_database(
 ) -> Database:
     """Return the table or query of a database without connecting; a relative path of SQLite starts at ``folder``.
 
-    Raises PipelineError, whose text does not contain the URL, when the URL has another form.
+    Raises PipelineError, which does not contain the URL, for a URL that has the form of neither database.
     """
     what = table or "query"
     relation = relation_of(table, query)

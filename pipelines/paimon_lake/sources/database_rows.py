@@ -70,7 +70,11 @@ class DatabaseRows:
     def _of_postgresql(
         self, at: int, column: pa.Array, kind: DataType
     ) -> tuple[pa.Array, pa.Array, np.ndarray | None, np.ndarray | None]:
-        """Return the column for rejects, the values, flags for rows of a wrong kind, flags for rows that do not fit."""
+        """Return the column for rejects, the values, and two arrays of flags (None: no flag is set).
+
+        The first flags mark values that cannot be read, such as an infinite date; the second flags mark values that do
+        not fit ``kind``.
+        """
         if self.types[at].startswith("_"):
             values, bad = values_of(column.cast(pa.binary()), self.types[at])
             return column, *_last(convert_typed(values, kind, self.schema.field(at).name), bad)
@@ -80,7 +84,7 @@ class DatabaseRows:
     def rejects(
         self, found: Sequence[Reject], columns: Sequence[pa.Array], lines: Sequence[int] | None = None
     ) -> pa.RecordBatch:
-        """Return the rejects ``found`` as a batch; ``lines``: the line number of each row, or None."""
+        """Return the rejects ``found`` as a batch; ``lines``: the line number of each row (None: no line numbers)."""
         if not found:
             return no_rejects()
         found = sorted(found, key=lambda reject: reject.row)
@@ -122,8 +126,8 @@ def rows_of_database(
 ) -> DatabaseRows:
     """Return the converter from a result with the columns ``source_schema`` to a table with the columns ``schema``.
 
-    Columns of the database that the table does not have are not read. Raises PipelineError for a missing column, and,
-    with ``advice``, for a column whose type has no exact cast.
+    Columns of the database that the table does not have are not read. Raises PipelineError for a missing column, and
+    for a column whose type has no exact cast; the text of the latter error contains ``advice``.
     """
     columns = tuple(found_column(name, source_schema.names, wanted) for wanted in schema.names)
     selected: list[str] = []
@@ -178,7 +182,7 @@ def _storage(column: pa.Array) -> pa.Array:
 
 
 def either(one: np.ndarray | None, two: np.ndarray | None) -> np.ndarray | None:
-    """Return flags for the rows that have one of two flags; None when no row has one."""
+    """Return the union of two arrays of flags; None stands for flags that mark no row."""
     return two if one is None else one if two is None else one | two
 
 
@@ -188,8 +192,9 @@ def _flags(bad: pa.Array) -> np.ndarray | None:
 
 
 def _in_range(column: pa.Array) -> tuple[pa.Array, np.ndarray | None]:
-    """Return dates and times, and flags that mark infinity and years outside 1 to 9999 (None: no such value); marked
-    values are null.
+    """Return a column, and flags for infinity, years outside 1 to 9999 and the time 24:00:00 (None: no such value).
+
+    Marked values are null in the returned column. Columns of other types than dates and times are unchanged.
 
     The driver converts PostgreSQL's numbers to another epoch without a check, so infinity overflows to a very early
     date.
@@ -200,7 +205,7 @@ def _in_range(column: pa.Array) -> tuple[pa.Array, np.ndarray | None]:
     elif pa.types.is_timestamp(kind):
         numbers, first, last = column.cast(pa.int64()), _DAYS[0] * _DAY, (_DAYS[1] + 1) * _DAY - 1
     elif pa.types.is_time64(kind):
-        numbers, first, last = column.cast(pa.int64()), 0, _DAY - 1  # PostgreSQL allows 24:00:00
+        numbers, first, last = column.cast(pa.int64()), 0, _DAY - 1  # PostgreSQL also has 24:00:00
     else:
         return column, None
     bad = _flags(pc.or_(pc.less(numbers, first), pc.greater(numbers, last)))
@@ -215,7 +220,11 @@ def with_text(column: pa.Array, bad: np.ndarray | None) -> pa.Array:
 def _of_sqlite(
     types: pa.Array, texts: pa.Array, kind: DataType
 ) -> tuple[pa.Array, pa.Array, np.ndarray | None, np.ndarray | None]:
-    """Return the texts for rejects, the values, flags for rows of a wrong kind, and flags for rows that do not fit."""
+    """Return the texts for rejects, the values, and two arrays of flags (None: no flag is set).
+
+    The first flags mark blobs in a column of texts, other values in a column of bytes, and texts that are not UTF-8.
+    The second flags mark values that do not fit ``kind``.
+    """
     blob, null = pc.equal(types, "blob"), pc.equal(types, "null")
     utf8 = cast_or_null(texts.cast(pa.binary()), pa.string())
     texts = pc.if_else(null, pa.scalar(None, pa.string()), utf8)

@@ -82,13 +82,13 @@ def relation_of(table: str, query: str) -> str:
 
 
 def window(column: str, low: Mark | None, high: Mark | None) -> list[str]:
-    """Return the SQL conditions for the rows above ``low`` and up to ``high``."""
+    """Return the SQL conditions for the rows above ``low`` and up to ``high``; None is no bound."""
     found = [] if low is None else [f"{quoted(column)} > {low.literal()}"]
     return found if high is None else [*found, f"{quoted(column)} <= {high.literal()}"]
 
 
 def split_conditions(column: str, low: int, high: int, parts: int) -> list[str]:
-    """Return SQL conditions that divide the values from ``low`` to ``high`` into equal ranges; each row fulfils one.
+    """Return SQL conditions that divide ``low`` to ``high`` into equal ranges; each row fulfils exactly one condition.
 
     The first condition also covers rows below ``low`` and nulls, the last condition also rows above ``high``.
     """
@@ -108,8 +108,8 @@ def select(columns: Sequence[str], relation: str, conditions: Sequence[str]) -> 
 
 
 def greatest(column: str, kind: str, relation: str, low: Mark | None, lag: float) -> str:
-    """Return the PostgreSQL query for the greatest value to load, as text; the query has no row when no value is above
-    ``low``.
+    """Return the PostgreSQL query that gives the greatest value to load, as a text; it gives no row when no value is
+    above ``low``.
 
     With a ``lag`` in seconds, the result for a timestamptz is at most the clock of the database minus the lag. A
     timestamp without time zone cannot be compared with this clock, so the lag is subtracted from the greatest value.

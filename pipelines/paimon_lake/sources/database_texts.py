@@ -1,8 +1,8 @@
 """Database texts: convert columns of PostgreSQL's text forms to the Arrow types that its driver returns.
 
-So rows that are copied and rows that are read from the log go through the same casts. Texts are as the settings
-DateStyle = ISO, TimeZone = UTC, bytea_output = hex and extra_float_digits = 1 write them. Infinite dates and years
-outside 1 to 9999 do not fit: they are rejected. An array has one dimension; its lower bound is ignored.
+So rows that a query reads and rows from the log go through the same casts. The texts have the forms of the settings
+DateStyle = ISO, TimeZone = UTC, bytea_output = hex and extra_float_digits = 1. Infinite dates and years outside 1
+to 9999 do not fit: they are rejected. An array has one dimension; its lower bound is ignored.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _BACKSLASH, _QUOTE, _COMMA = b"\xfd", b"\xfe", b"\xff"
 
 
 def arrow_type(type_name: str) -> pa.DataType | None:
-    """Return the Arrow type of a type of PostgreSQL, whose arrays begin with ``_``; None for other types."""
+    """Return the Arrow type for the name of a PostgreSQL type (``_`` begins the name of an array); None for others."""
     if type_name.startswith("_"):
         element = arrow_type(type_name[1:])
         return None if element is None or pa.types.is_list(element) else pa.list_(element)
@@ -71,7 +71,7 @@ def _values(texts: pa.Array, type_name: str) -> pa.Array:
         case "date" | "timestamp" | "timestamptz":
             return convert_text(texts, _TIMES[type_name], TextRules())[0]
         case "time":
-            times = _matching(texts, "^(?:[01]|2[0-3])")  # PostgreSQL has 24:00:00
+            times = _matching(texts, "^(?:[01]|2[0-3])")  # PostgreSQL also has 24:00:00
             return pc.binary_join_element_wise("1970-01-01", times, " ").cast(pa.timestamp("us")).cast(arrow)
         case _:
             return texts.cast(arrow)

@@ -13,7 +13,7 @@ class FetchStep:
     table: str
     """The table to load, ``database.table``."""
     partitions: tuple[str, ...] | None
-    """The keys of the partitions to load; None: all files."""
+    """The keys of the partitions to load; None when all files are loaded."""
     folder: Path
     """The folder of the declarations."""
     landing: Path

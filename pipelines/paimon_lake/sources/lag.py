@@ -15,13 +15,13 @@ class Lag:
     position: str
     """The position up to which the table is loaded; "" before its first load."""
     is_behind: bool
-    """Whether the next load has something to do: a first copy, changes, or the release of log that the source keeps."""
+    """Whether the next load has something to do: a first copy, changes, or letting the source release its log."""
     lag_bytes: int | None = None
     """The length of the source's log after the position; 0 when this part of the log has no change of the table."""
     lag_seconds: float | None = None
     """The age of the commit of the oldest change that is not loaded; 0 when there is no such change."""
     slot_bytes: int | None = None
-    """The disk space of the source that keeps the log for the table."""
+    """The bytes of log that the server keeps on its disk for the slot of the table."""
     note: str = ""
     """Why a load cannot run now, or why a number is not known."""
     is_read: bool = False
@@ -45,7 +45,7 @@ class Lag:
 
     @property
     def problem(self) -> str:
-        """Why the lags of some parts are not known; "" when they are."""
+        """Why the lags of some parts are not known; "" when all lags are known."""
         errors = {part: found for part, found in self.parts.items() if isinstance(found, Exception)}
         return "; ".join(f"part {part}: {error}" for part, error in errors.items())
 
@@ -64,7 +64,10 @@ class Lag:
         return {name: value for name, value in numbers.items() if value is not None}
 
     def text(self) -> str:
-        """Return one line for people, such as ``1.2 MB behind, the oldest change waits for 3 s; slot of 18 MB``."""
+        """Return one line for people.
+
+        An example: ``1.2 MB behind, the oldest change waits for 3 s; the slot holds 18.0 MB``.
+        """
         if self.parts:
             return "; ".join(f"part {part}: {_text(found)}" for part, found in self.parts.items())
         if not self.position:

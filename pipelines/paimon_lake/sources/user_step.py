@@ -18,7 +18,7 @@ class UserStep:
     table: str
     """The table to load, ``database.table``."""
     partitions: tuple[str, ...] | None
-    """The keys of the partitions to load; None for a table without partitions."""
+    """The keys of the partitions to load; None when the whole table is loaded."""
     folder: Path
     """The folder of the declarations."""
     _inputs: Mapping[str, Callable[[], DataFrame]] = field(default_factory=dict, repr=False)

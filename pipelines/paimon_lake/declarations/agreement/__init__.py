@@ -1,8 +1,8 @@
-"""The rules that concern several declarations of a lake, and the rules of the storage for each table.
+"""The rules that concern several declarations of a lake, and Paimon's rules for each table.
 
 Core functions:
 
 - ``disagreements`` in ``tables``: one sentence for each broken rule across the files of a lake
-- ``check_definition`` in ``definition``: the mistakes that the storage would refuse in one table
+- ``check_definition`` in ``definition``: an error for a table that Paimon would not create
 - ``declared_schema`` in ``definition``: the schema of a table
 """

@@ -48,7 +48,7 @@ _OTHER_NAMES = {
     "LIST": "ARRAY",
     "STRUCT": "ROW",
 }
-"""Names of other systems for types of Paimon."""
+"""Maps the names of types in other systems to types of Paimon."""
 _UNKNOWN = re.compile(r": expected a data type at position \d+, not '(\w+)")
 _DAYS = frozenset((TypeRoot.DATE, TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ, *STRING_ROOTS))
 _BYTES = frozenset((TypeRoot.BINARY, TypeRoot.VARBINARY))
@@ -90,7 +90,7 @@ def check_definition(spec: TableSpec, file: YamlFile) -> None:
 def declared_schema(spec: TableSpec) -> TableSchema:
     """Return the schema with which a declared table is created.
 
-    Raises InvalidRequest, InvalidOption, UnsupportedFeature.
+    Raises InvalidRequest, InvalidOption or UnsupportedFeature for a declaration that Paimon does not accept.
     """
     arrow = pa.schema([(column, parse_type(text).to_arrow()) for column, text in spec.columns.items()])
     asked = Definition(arrow, spec.primary_key, spec.partition_by, spec.table_options, spec.columns, spec.comment)
@@ -98,7 +98,7 @@ def declared_schema(spec: TableSpec) -> TableSchema:
 
 
 def column_type(text: str) -> DataType:
-    """Return the Paimon type of a declared column; raises InvalidRequest, UnsupportedFeature."""
+    """Return the Paimon type of a declared column; raises InvalidRequest or UnsupportedFeature for no such type."""
     try:
         return parse_type(text)
     except InvalidRequest as error:
@@ -128,7 +128,7 @@ def _check_bytes(spec: TableSpec, column: str, kind: DataType) -> None:
 
 
 def _without_values(source: Source | None) -> str | None:
-    """Return the name of a source whose values are texts and numbers only; None for other sources."""
+    """Return what errors call a source whose values are only texts and numbers; None for other sources."""
     if isinstance(source, DatabaseSource | PostgresChangesSource):
         return "a database"
     if isinstance(source, KafkaSource):

@@ -1,4 +1,4 @@
-"""Lookup agreement: the rules for a lookup of one table and for the declaration of the other table."""
+"""Lookup agreement: the rules for a lookup and the declaration of the table in which it looks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INEXACT = frozenset((TypeRoot.FLOAT, TypeRoot.DOUBLE))
 
 
 def lookup_disagreements(tables: Mapping[str, TableSpec]) -> Iterator[tuple[str, tuple[str, ...], str]]:
-    """Yield (table, key of its declaration, sentence) for each lookup that does not fit the other table."""
+    """Yield (table, key of its declaration, sentence) for each lookup that does not fit the table in which it looks."""
     loaded = (one for spec in tables.values() for one in load_specs(spec))
     waiting = {one.waiting_table: one.load_name for one in loaded if waits(one)}
     for name, spec in sorted(tables.items()):
@@ -69,6 +69,6 @@ def _types(spec: TableSpec, lookup: Lookup, dimension: TableSpec) -> str:
 def type_mismatch(one: DataType, other: DataType) -> str:
     """Return why values of the type ``other`` cannot be values of the type ``one``; "" when they can.
 
-    The ids of nested fields do not matter: each table has its own.
+    The ids of nested fields do not matter, because each table has ids of its own. NULL and NOT NULL do not matter.
     """
     return "" if str(one.with_nullable(True)) == str(other.with_nullable(True)) else "both must have the same type"

@@ -1,4 +1,4 @@
-"""Agreement: rules across the files of a lake, such as that inputs are declared and do not form a cycle."""
+"""Agreement: the rules across the files of a lake, for example that inputs are declared and form no cycle."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FINER = {"hour": {"hour", "day", "week", "month"}, "day": {"day", "week", "mont
 
 
 def disagreements(settings: Settings) -> list[str]:
-    """Return a sentence for each broken rule across files; this imports the Python files that the declarations name."""
+    """Return a sentence for each broken rule across files. To check it, import the declared Python files."""
     found = early_disagreements(settings)
     for name in sorted(settings.tables):
         for spec in load_specs(settings.tables[name]):
@@ -33,7 +33,7 @@ def disagreements(settings: Settings) -> list[str]:
 def early_disagreements(settings: Settings) -> list[str]:
     """Return a sentence for each broken rule that needs only the declarations.
 
-    ``load_settings`` raises an error for them.
+    ``load_settings`` raises an error with the first of these sentences.
     """
     tables = settings.tables
     rules = (
@@ -53,7 +53,7 @@ Rule = tuple[str, tuple[str, ...], str]
 
 
 def inputs_of(spec: TableSpec) -> tuple[str, ...]:
-    """Return the tables that a table is made from."""
+    """Return the tables of the lake from which a table, with all of its parts, is made."""
     sources = [spec.source, *(part.source for part in spec.parts.values())]
     found = [one for source in sources if isinstance(source, SqlSource | PythonSource) for one in source.inputs]
     followed = [one for source in sources for one in followed_tables(source)]

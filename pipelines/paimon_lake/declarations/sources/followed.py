@@ -21,7 +21,9 @@ _NOT_FOLLOWED = {
     "deduplicate.ignore-delete": "false",
     **dict.fromkeys(("sequence.field", "rowkind.field"), ""),
 }
-"""The only allowed values of some options; with any other value, a table would differ from its source in PostgreSQL."""
+"""Maps options to their only allowed values ("": the option must not be set); with any other value, a table would
+differ from its source in PostgreSQL.
+"""
 
 
 def check_followed(spec: TableSpec) -> None:
@@ -71,7 +73,10 @@ def _check_source_column(spec: TableSpec, source: PostgresChangesSource) -> None
 
 
 def check_lag(spec: TableSpec) -> None:
-    """Refuse lag checks of a source without a lag, and lag checks that block a load; called for whole tables only."""
+    """Refuse lag checks of a source without a lag, and lag checks that block a load.
+
+    The checks of a part are skipped, because they are the checks of its table.
+    """
     sources = tuple(part.source for part in spec.parts.values()) or (spec.source,)
     followed = [source for source in sources if has_changes(source)]
     kinds = {"kafka" if isinstance(source, KafkaSource) else "postgres_changes" for source in followed}

@@ -1,8 +1,8 @@
-"""Lake tables: the source of a part of a wide table is another table of the lake; its rows get the key of the wide
-table from a mapping table.
+"""Lake tables: the source of a part of a wide table is another table of the lake; a mapping table gives its rows the
+key of the wide table.
 
-The part has the columns of a table of the lake, found by its primary key. The mapping is another table of the lake: it
-has the primary key of the wide table, and the key of the table with the columns, as a foreign key.
+The mapping is a third table of the lake. It has the primary key of the wide table and, as a foreign key, the primary
+key of the source.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class LakeTableSource(Model):
     source and in this table.
     """
     cache_bytes: Annotated[int, Field(ge=1 << 20, le=1 << 40)] = 512 << 20
-    """The greatest size of the columns that a load reads, in bytes of decoded values: of the source, of the mapping
-    table, and of the changed rows of each. Each process keeps the tables in temporary files; larger tables are
-    refused."""
+    """The greatest size of the columns that a load reads, in bytes of decoded values. This size holds for the source,
+    for the mapping table, and for the changed rows of each of these tables. Each process keeps the tables in temporary
+    files; larger tables are refused."""
 
     @property
     def tables(self) -> tuple[str, str]:
@@ -59,7 +59,7 @@ class LakeTableSource(Model):
         return self.table, self.key_from.table
 
     def columns_of(self, filled: Sequence[str]) -> dict[str, str]:
-        """Map each of the columns ``filled`` of the wide table to the column of the source."""
+        """Return a mapping from each column of the wide table in ``filled`` to its column of the source."""
         named = {mine: theirs for theirs, mine in self.rename.items()}
         return {column: named.get(column, column) for column in filled}
 

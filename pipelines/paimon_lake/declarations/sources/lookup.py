@@ -25,7 +25,7 @@ _IGNORE_DELETE = ("ignore-delete", *(f"{one}.ignore-delete" for one in ("dedupli
 
 
 def table_name(value: str) -> str:
-    """Return the name of a table; raises ValueError for another text."""
+    """Return the name of a table, ``<database>.<table>``; raises ValueError for a text of another form."""
     if not TABLE_NAME.fullmatch(value):
         raise ValueError(f"must be <database>.<table>, not {value!r:.80}")
     return value

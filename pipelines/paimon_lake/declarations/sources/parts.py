@@ -1,6 +1,6 @@
 """Parts: sources that fill different columns of one wide table, by its primary key.
 
-Each part has columns of its own and a column that orders its rows. These columns are a sequence group of merge engine
+Each part has columns of its own, and columns that order its rows. These columns are a sequence group of merge engine
 partial-update, so a part never changes the columns of another part, in any order of loads.
 """
 
@@ -17,7 +17,7 @@ _REMOVING = "partial-update.remove-record-on-sequence-group"
 
 
 class Part(Model):
-    """A source that fills some columns of a wide table, for the rows with its keys."""
+    """A source that fills some columns of a wide table, in the rows whose keys the source has."""
 
     source: Source
     """Where the rows of the part come from: files, a query, a function, a database, changes of PostgreSQL, Kafka, or a
@@ -29,7 +29,7 @@ class Part(Model):
     order_by: Names = ()
     """The columns that order the rows of this part with the same key: the row with the greatest value is the newest
     row, no matter when it is loaded. No other part has these columns. A row with a null in one of these columns is
-    rejected. For changes of PostgreSQL and for ``key_from`` it is one BIGINT column, which loads fill.
+    rejected. With changes of PostgreSQL and with ``key_from``, ``order_by`` is one BIGINT column, which loads fill.
     """
     kinds: Kinds | None = None
     """The column that says whether a row of this part inserts, updates or deletes."""
@@ -47,16 +47,16 @@ class Part(Model):
         return f"fields.{','.join(self.order_by)}.sequence-group"
 
     def columns_in(self, options: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the columns of the part in a table with ``options``, in their order; loads may have added some."""
+        """Return the columns of the part in a table with ``options``, in order; loads may have added columns."""
         return tuple(name for text in options.get(self.group_option, "").split(",") if (name := text.strip()))
 
     def has_order_to_fill(self, types: Mapping[str, str]) -> bool:
-        """Whether the rows are ordered by one BIGINT column, which loads can fill; ``types``: of the columns."""
+        """Whether the rows are ordered by one BIGINT column, which loads can fill; ``types``: by column."""
         return len(self.order_by) == 1 and types.get(self.order_by[0], "").upper().strip() == "BIGINT"
 
 
 def part_options(parts: Mapping[str, Part]) -> dict[str, str]:
-    """Return the table options for parts: a sequence group for each, and which deletes remove rows; {} if none."""
+    """Return the options of a table with parts: sequence groups, and which deletes remove rows; {} without parts."""
     if not parts:
         return {}
     options = {"merge-engine": "partial-update"}

@@ -38,8 +38,8 @@ def altered_columns(spec: TableSpec, schema: TableSchema) -> Mapping[str, str]:
 def as_loaded(spec: TableSpec, schema: TableSchema, *, drop: bool = False) -> TableSpec:
     """Return a declaration with the columns that loads added to its table, and the types that they widened.
 
-    A column that a part added becomes one of its columns. With ``drop``, only the types are taken over. When loads do
-    not alter the table, the declaration is unchanged.
+    A column that the loads of a part added becomes a column of the part. With ``drop``, added columns are left out, and
+    only widened types are taken over. When loads do not alter the table, the declaration is unchanged.
     """
     altered = altered_columns(spec, schema)
     if not altered or not spec.columns:
@@ -67,7 +67,7 @@ def is_same_kind(one: DataType, other: DataType) -> bool:
 
 
 def is_wider(old: DataType, new: DataType) -> bool:
-    """Whether ``new`` holds every value of ``old`` and more, both being of one kind; nullability does not count."""
+    """Whether ``new`` is of the kind of ``old`` and holds all of its values and more; nullability does not count."""
     if not is_same_kind(old, new) or old.children:
         return False
     for kind in _NUMBERS:

@@ -1,6 +1,6 @@
 """Sources: where the rows of a table come from. ``type`` selects the kind; each kind has its own keys.
 
-Files of change events are a format of files.
+Files of change events are of the kind ``files``, with a format such as ``debezium-json``.
 """
 
 from __future__ import annotations
@@ -66,12 +66,10 @@ class FilesSource(Model):
     type: the load stops (``refuse``), leaves the column out and reports it (``ignore``), or alters the table
     (``apply``)."""
     late: Literal["load", "tell"] = "load"
-    """A new file in a partition that was loaded before: ``load`` the file, or only report it in the result
-    (``tell``).
-    """
+    """The action for a new file in a partition that was loaded before: ``load`` it, or only report it (``tell``)."""
     changed: Literal["tell", "load", "fail"] = "tell"
-    """A file that changed after it was loaded: only report it in the result (``tell``), ``load`` it again, or ``fail``
-    the load."""
+    """The action for a file that changed after it was loaded: only report it in the result (``tell``), ``load`` it
+    again, or ``fail`` the load."""
     lookup: tuple[Lookup, ...] = Field(default=(), strict=False)
     """Columns that are taken from other tables of the lake."""
 
@@ -134,7 +132,7 @@ class DatabaseSource(Model):
     url: Annotated[str, AfterValidator(_url), Field(repr=False)]
     """``postgresql://user:${PASSWORD}@host/database`` or ``sqlite:///path``."""
     table: str = ""
-    """The table of the database; all of its rows are read."""
+    """The table of the database. All of its rows are read, or with ``watermark`` only the rows above it."""
     query: str = ""
     """A SELECT in the language of the database, instead of ``table``."""
     watermark: str = ""
@@ -200,7 +198,7 @@ def slot_name(value: str) -> str:
 
 
 OF_SLOT = frozenset(("url", "publication", "slot", "batch_rows", "batch_bytes", "transaction_bytes", "run_seconds"))
-"""The keys of a ``postgres_changes`` source about its slot; a source with ``database`` has the keys of the database."""
+"""The keys about the slot of a ``postgres_changes`` source; a source with ``database`` gets them from the database."""
 
 
 class PostgresChangesSource(Model):

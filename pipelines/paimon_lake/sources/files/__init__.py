@@ -7,7 +7,7 @@ Core types:
 - ``FileFormat``: the format of files and its options
 - ``SourceFile``: a listed file: path, size, version, partition
 - ``FileSplit``: a range of a file that a task reads
-- ``RowRules``: the columns in which a row must not have null
+- ``RowRules``: the rules for rows in addition to the types, such as the columns that must not be null
 - ``Parsed``: the rows and rejects of one block
 - ``Reject``: a row that does not fit, with its reason
 """

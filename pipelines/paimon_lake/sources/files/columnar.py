@@ -30,7 +30,7 @@ from paimon_lake.sources.files.typed_values import check_castable, convert_typed
 
 _BATCH_ROWS = 65_536
 _UNPACKED_BYTES = 64 << 20
-"""The largest size of a batch in bytes; a batch of about ``block_bytes`` may be larger than the estimate."""
+"""The largest size of a batch in bytes; a batch may exceed ``block_bytes``, which bounds only an estimate."""
 _ORC_RATIO = 3
 """The approximate ratio of bytes in memory to bytes in an ORC file."""
 
@@ -42,7 +42,7 @@ class Columnar:
     schema: pa.Schema
     batches: Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
     rows: int | None = None
-    """The number of rows that the file's metadata states; None where it states none."""
+    """The number of rows that the metadata of the file states; None for Avro, whose metadata does not state it."""
 
 
 def read_columnar(file: TextFile, schema: pa.Schema, required: Collection[str]) -> Iterator[Parsed]:
@@ -82,7 +82,7 @@ def read_columnar(file: TextFile, schema: pa.Schema, required: Collection[str]) 
             rejects = _rejects(file.path, builder.rejects, batch, rows)
             yield Parsed(builder.rows(), rejects, len(batch), tuple(ignored))
             rows += len(batch)
-        if opened.rows is not None and opened.rows != rows:  # missing rows count as read, so that the loss is reported
+        if opened.rows is not None and opened.rows != rows:  # missing rows count as read, not as written
             yield Parsed(batch_of([pa.array([], f.type) for f in schema], schema), no_rejects(), opened.rows - rows)
 
 
@@ -158,7 +158,7 @@ def _rejects(path: str, rejects: Sequence[Reject], batch: pa.RecordBatch, rows_b
 
 
 def row_text(batch: pa.RecordBatch, row: int) -> str:
-    """Return one row as a JSON object; binaries are base64, other values without a JSON form are texts."""
+    """Return one row as a JSON object; binaries are base64, and other values without a JSON form become texts."""
     values = {name: _plain_value(column[row]) for name, column in zip(batch.schema.names, batch.columns, strict=True)}
     return json.dumps(values, default=_text, ensure_ascii=False)
 

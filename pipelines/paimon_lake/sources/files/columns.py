@@ -1,7 +1,7 @@
 """Columns: the columns of a table with their exact types, and the columns of a file that match them.
 
 An Arrow type does not state everything about a Paimon type: the length of ``CHAR(3)`` and the digits of
-``TIMESTAMP(0)`` are in the metadata of the Arrow field, under ``TYPE_KEY``. ``table_schema`` writes it.
+``TIMESTAMP(0)`` are in the metadata of the Arrow field, under ``TYPE_KEY``. ``table_schema`` writes this metadata.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def table_schema(fields: Sequence[DataField]) -> pa.Schema:
 
 
 def arrow_field(name: str, kind: DataType) -> pa.Field:
-    """Return the Arrow field of a Paimon type; the fields of nested members have metadata as well."""
+    """Return the Arrow field of a Paimon type; the types of nested members are in the metadata of the inner fields."""
     match kind.root:
         case TypeRoot.ARRAY:
             arrow = pa.list_(arrow_field(kind.children[0].name, kind.children[0].type))
@@ -68,19 +68,19 @@ def accepting(field: pa.Field, values: Sequence[str]) -> pa.Field:
 
 
 def accepted_values(field: pa.Field) -> list[str] | None:
-    """Return the values that a column accepts; None when it accepts all."""
+    """Return the values that a column accepts; None for a column that accepts all values."""
     text = (field.metadata or {}).get(ACCEPTED_KEY)
     return None if text is None else list(json.loads(text))
 
 
 def exact_type(field: pa.Field) -> DataType:
-    """Return the Paimon type in the metadata of an Arrow field; without it, the Paimon type for the Arrow type."""
+    """Return the Paimon type in the metadata of an Arrow field; without it, the type for the Arrow type."""
     text = (field.metadata or {}).get(TYPE_KEY)
     return from_arrow(field.type) if text is None else parse_type(text.decode())
 
 
 def zero_of(kind: DataType) -> pa.Scalar | None:
-    """Return the zero or empty value of a type, for the NOT NULL columns of a row that deletes; None for a ROW."""
+    """Return the zero or empty value of a type (None for a ROW), for the NOT NULL columns of a row that deletes."""
     arrow = kind.to_arrow()
     if kind.root is TypeRoot.ROW:
         return None
@@ -125,9 +125,10 @@ def match_columns(
 ) -> Matched:
     """Return which column of a file belongs to which column of a table.
 
-    Names are compared exactly, then without case and surrounding spaces if that is unique. Raises PipelineError for a
-    name that occurs twice, for a missing column unless ``allow_missing`` and it may be null, and for columns that the
-    table does not have unless ``ignore_extra``.
+    A column of the table gets the column of the file with exactly its name, else the only column whose name differs
+    just in case and surrounding spaces. Raises PipelineError for a name that occurs twice, and for columns that the
+    table does not have, unless ``ignore_extra``. Also raises it for a missing column, unless ``allow_missing`` and the
+    column is not ``required``.
     """
     repeated = [name for name, count in Counter(file_names).items() if count > 1]
     if repeated:

@@ -42,7 +42,7 @@ OPTIONS = {
     "timestamp_unit": "The unit of an integer for a TIMESTAMP in events without a schema that states the unit: `ms`, "
     "`us` or `ns`; without this option, such an integer is rejected.",
 }
-"""The meaning of each option."""
+"""Maps each option to its meaning."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 Texts become BOOLEAN (``true`` and ``false`` only), BIGINT, DOUBLE, DATE, TIMESTAMP or STRING, in this order: the first
 type that accepts all texts that are not null. Numbers with zeros at the left, such as postal codes, stay texts. Columns
-without any value are STRING. Columns of Parquet, ORC and Avro files have the types of the file.
+without any value are STRING, unless the caller states another type. Columns of Parquet, ORC and Avro files have the
+types of the file.
 """
 
 from __future__ import annotations
@@ -46,9 +47,8 @@ def infer_columns(
 ) -> dict[str, str]:
     """Return the text of the Paimon type of each column, in the order of the file, from at most ``rows`` rows.
 
-    A column without a value has the type ``unknown``.
-    Rows that cannot be read are left out. Raises PipelineError when the file has no columns or cannot be read, and for
-    JSON members that have values of several kinds.
+    A column without a value has the type ``unknown``. Rows that cannot be read are left out. Raises PipelineError when
+    the file has no columns or cannot be read, and for JSON members that have values of several kinds.
     """
     file = TextFile(split, file_format, storage_options, _BLOCK_BYTES)
     if file_format.kind == "csv":
@@ -88,7 +88,7 @@ def text_type(
 ) -> str:
     """Return the first candidate type that accepts all texts that are not null; STRING when no candidate does.
 
-    If all texts are null, returns ``unknown``.
+    Returns ``unknown`` when all texts are null.
     """
     texts = pa.concat_arrays(texts.chunks) if isinstance(texts, pa.ChunkedArray) else texts
     texts = pc.filter(texts, pc.invert(pc.is_in(texts, value_set=pa.array([*rules.null_values, None], pa.string()))))

@@ -2,8 +2,9 @@
 
 The listing starts at the longest part of the path without placeholders and wildcards, and enters only directories that
 can contain a match. As in Spark and Hive, files whose name begins with ``.`` or ``_`` or ends with ``.tmp`` or ``.crc``
-are left out, and so are directories whose name begins with ``.`` or ``_``, unless the pattern names them. Symbolic
-links to files and directories are left out as well, so that no file is read twice or from outside of the path.
+are left out, and so are directories whose name begins with ``.`` or ``_`` (but not ``_name=value``), unless the pattern
+names them. Symbolic links to files and directories are left out as well, so that no file is read twice or from outside
+of the path.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ class SourceFile:
     partition: str | None = None
     """The partition key in the path; None when the pattern has no placeholder."""
     stored: str = ""
-    """The version of the file in its store, such as an ETag; it is compared when the file is read."""
+    """The version of the file in its store, such as an ETag; a task reads the file only in this version."""
     checksum: str = ""
     """A checksum of the content from the store; "" when the store has no checksum."""
     stored_path: str = ""
-    """The path with which the file is opened, when ``path`` is escaped; it has surrogates. Default: ``path``."""
+    """The path that opens the file if ``path`` is escaped, with surrogates for escaped bytes. Default: ``path``."""
     name: str = ""
-    """The path in the ledger, relative so that a folder with its files can be moved; default: the whole path."""
+    """The path in the ledger; a relative path lets the folder move with its files. Default: the whole path."""
 
     @property
     def ledger_name(self) -> str:
@@ -118,7 +119,7 @@ def _matches(parsed: PathPattern, options: Mapping[str, str]) -> Iterator[Source
 
 @dataclass(frozen=True)
 class _Walk:
-    """The search for one pattern below ``start``: the root of a bucket in an object store, or ""."""
+    """The search for one pattern below ``start``, which is the root of a bucket in an object store, otherwise ""."""
 
     storage: Storage
     parsed: PathPattern

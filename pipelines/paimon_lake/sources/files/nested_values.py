@@ -52,7 +52,8 @@ def _struct(values: pa.Array, kind: DataType, leaf: Leaf, path: str) -> tuple[pa
 
 
 def _list(values: pa.Array, kind: DataType, leaf: Leaf, path: str) -> tuple[pa.Array, np.ndarray | None]:
-    """Convert an ARRAY, a MAP or a MULTISET. A row with a bad member becomes empty, because Arrow refuses null keys."""
+    """Convert an ARRAY, MAP or MULTISET. The value of a row with a bad member becomes empty: Arrow refuses null
+    keys."""
     is_map = kind.root in MAP_ROOTS
     if is_map:
         pair = pa.struct([("key", values.type.key_type), ("value", values.type.item_type)])

@@ -42,7 +42,11 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True)
 class Atom:
-    """One part of a component: ``text``, ``any`` (``*``), ``one`` (``?``), ``code`` (a time) or ``value`` (a name)."""
+    """One part of a component.
+
+    The kinds are ``text``, ``any`` (``*``), ``one`` (``?``), ``depth`` (``**``), ``code`` (a part of a time) and
+    ``value`` (a placeholder for a name).
+    """
 
     kind: str
     text: str = ""
@@ -152,7 +156,7 @@ class PathPattern:
     def of_key(self, key: str) -> PathPattern:
         """Return the pattern with placeholders replaced by the text of a partition key.
 
-        Raises PipelineError for a bad key.
+        Raises PipelineError for a pattern without placeholders, and for a key that does not have their form.
         """
         texts: dict[str, str] = {}
         if self.word is None:

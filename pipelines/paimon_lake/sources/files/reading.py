@@ -1,9 +1,8 @@
 """Reading: read one split as rows of a table and rejects.
 
-Every row of the split is either a row or a reject; the sizes of splits and blocks do not matter. Reading CSV needs
-about 15 times ``block_bytes`` of memory, for the bytes, texts and values of one block; the size of the file does not
-matter. The modules ``json_document`` and ``columnar`` state how much memory the readers of the other kinds of files
-use.
+Every row of the split is either a row or a reject; the sizes of splits and blocks do not change the result. Reading CSV
+needs about 15 times ``block_bytes`` of memory, for the bytes, texts and values of one block, for files of any size. The
+modules ``json_document`` and ``columnar`` state how much memory the readers of the other kinds of files use.
 """
 
 from __future__ import annotations

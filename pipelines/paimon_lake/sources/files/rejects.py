@@ -1,7 +1,7 @@
 """Rejects: rows of a source that do not fit the table, stored as rows of the schema ``REJECTS``.
 
 Every row of a file is either in ``Parsed.rows`` or in ``Parsed.rejects``. A rejected row occurs only once, with the
-first column in the order of the table that does not fit.
+first column that does not fit, in the order of the table.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Parsed:
     rows: pa.RecordBatch
     rejects: pa.RecordBatch
     read: int
-    """The number of records of the block, counted before parsing; each is in ``rows`` or ``rejects``."""
+    """The number of records of the block, counted before parsing. A record in neither ``rows`` nor ``rejects`` is
+    lost."""
     extra: tuple[str, ...] = ()
     """The columns of the file that are ignored."""
     version: str | None = None
@@ -60,9 +61,10 @@ class Parsed:
     new_columns: Mapping[str, Collection[str]] = field(default_factory=dict)
     """The types that were seen so far for members that the table does not have, or has with another type."""
     removals: int = 0
-    """The rows that only remove the older row of a reject: they count as read, and not in the share of rejects."""
+    """The number of rows in ``rows`` that only remove an older row, because its new version is a reject. They count as
+    read, but not for the share of rejects."""
     report: bytes = b""
-    """An encoded report about the split, after its last block; b"" otherwise."""
+    """An encoded report about a split, in the result after its last block; b"" in all other results."""
 
 
 def reject_batch(file: str, found: Iterable[Reject], lines: Sequence[int], raws: Sequence[str]) -> pa.RecordBatch:

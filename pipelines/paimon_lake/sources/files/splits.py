@@ -35,8 +35,8 @@ def plan_splits(
 ) -> list[FileSplit]:
     """Return the splits of the files, in order; an empty file has no split.
 
-    CSV without ``multiline`` and JSON lines are cut into equal ranges of at most ``target_bytes``, unless they are
-    compressed. Raises PipelineError for a compression that cannot be read.
+    CSV without ``multiline``, JSON lines and change events are cut into equal ranges of at most ``target_bytes``,
+    unless they are compressed. Raises PipelineError for a compression that cannot be read.
     """
     if target_bytes < 1:
         raise PipelineError(f"a split must have at least one byte, not {target_bytes}")

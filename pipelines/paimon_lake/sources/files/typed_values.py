@@ -58,7 +58,7 @@ def plain_type(arrow: pa.DataType) -> pa.DataType:
 
 
 def check_castable(arrow: pa.DataType, kind: DataType, name: str, path: str) -> None:
-    """Raise PipelineError unless there is an exact cast from the Arrow type to ``kind``; single values may not fit."""
+    """Raise PipelineError unless the Arrow type has an exact cast to ``kind``; a single value may still not fit."""
     source = plain_type(arrow)
     if pa.types.is_null(source):
         return None

@@ -1,6 +1,7 @@
 """Kafka as a source: the offsets of topics, ranges of offsets, and messages as rows of a table and rejects.
 
-The package uses neither Spark nor Dagster. Only ``connection`` imports the client, when it is used.
+The package uses neither Spark nor Dagster. Only ``connection`` imports the client library, when a client is first
+needed.
 
 Core types:
 

@@ -1,6 +1,6 @@
 """Broker: asks a Kafka cluster for its topics and their offsets.
 
-No request creates a topic, and none depends on a consumer group.
+No request creates a topic, and no request depends on a consumer group.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Broker(Protocol):
         """Return the id of the cluster."""
 
     def topics(self, wanted: Collection[str]) -> dict[str, Topic]:
-        """Return the topics with these names or patterns; raises PipelineError for a name without topic."""
+        """Return the topics with these names or patterns; raises PipelineError for a name that no topic has."""
 
     def offsets(self, places: Collection[Place], which: Which) -> dict[Place, int]:
         """Return for each partition its first offset, or the offset after its last message that may be read.
@@ -47,7 +47,7 @@ class KafkaBroker:
         return str(self._result(self._admin.describe_cluster(request_timeout=WAIT_SECONDS)).cluster_id)
 
     def topics(self, wanted: Collection[str]) -> dict[str, Topic]:
-        """Return the topics with these names or patterns; raises PipelineError for a name without topic."""
+        """Return the topics with these names or patterns; raises PipelineError for a name that no topic has."""
         names, patterns = {one for one in wanted if "*" not in one}, [one for one in wanted if "*" in one]
         known: list[str] = []
         if patterns:
@@ -88,7 +88,7 @@ class KafkaBroker:
             return future.result(WAIT_SECONDS + 5)
         except module.KafkaException as error:
             found = error.args[0]
-        self._admin.poll(0)  # calls error_cb
+        self._admin.poll(0)  # makes the client call error_cb
         if found.code() == module.KafkaError.UNKNOWN_TOPIC_OR_PART and advice is not None:
             raise PipelineError(f"{self._connection.name}: {of}it does not exist{advice()}")
         raise self._connection.error(found, [of + text for text in self._seen[-1:]])

@@ -1,4 +1,4 @@
-"""Connection: the servers and settings with which clients of Kafka are opened, and errors without their secrets."""
+"""Connection: the servers and settings with which clients of Kafka are opened, and errors without secrets."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Message rows: the messages of a partition as rows of a table and rejects, by the readers of JSON lines and events.
 
 A message that does not fit is a reject whose ``file`` is the partition, such as ``orders[3]``, and whose ``line`` is
-the offset. A message without value is a tombstone: it deletes the row with its key where the key is declared, and is
-skipped and counted otherwise.
+the offset. A message without value is a tombstone. If the source declares ``key``, it deletes the row with the
+message's key; otherwise it is skipped and counted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from paimon_lake.sources.kafka.messages import RELOAD, Messages
 from paimon_lake.sources.kafka.position import Place, place_text
 
 _OFFSET = "\ue000offset"
-"""A member with the offset, added to rows when tombstones are read separately, so that both can be ordered."""
+"""A member with the offset, which is added when rows and tombstones are read separately, to put them in one order."""
 
 
 class MessageRows:
@@ -100,7 +100,7 @@ class MessageRows:
         return replace(parsed, skipped={TOMBSTONE: len(values) - len(kept)})
 
     def _with_deletes(self, messages: Messages, lost: list[Lost]) -> list[bytes | None]:
-        """Return the values; a tombstone becomes an event that deletes the row with its key, or that is skipped."""
+        """Return the values; a tombstone becomes an event that deletes the row with its key, or is skipped."""
         if not self._key:
             return [b"null" if value is None else value for value in messages.values]
         source = json.dumps({"db": self._form.database, **_table_names(self._form.table)})

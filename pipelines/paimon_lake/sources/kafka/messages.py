@@ -1,8 +1,8 @@
 """Messages: read the messages of ranges of offsets in a task, a few megabytes at once.
 
 A reader assigns itself to a partition; it joins no group and commits no offset. Offsets without a message (compacted,
-or markers and aborted messages of transactions) are no loss: the broker moves on only from an offset that the log still
-has. An offset that the log does not have any more is an error of the client, and never skipped.
+or markers and aborted messages of transactions) are no loss: the broker passes over them only if its log still has the
+offset at which it starts. An offset that the log does not have any more is an error of the client, and never skipped.
 
 Memory: the messages of one block of ``BLOCK_BYTES``, the messages of one call of the client (about as many bytes,
 estimated by the size of earlier messages), and at most ``_QUEUE_KILOBYTES`` that the client has fetched.
@@ -25,7 +25,7 @@ from paimon_lake.sources.kafka.ranges import OffsetRange
 
 BLOCK_BYTES = 4 << 20
 STALL_SECONDS = 60.0
-"""How long a broker may deliver nothing."""
+"""The longest time for which a broker may deliver nothing."""
 RELOAD = "load the table with reload, which begins as the first load does"
 _QUEUE_KILOBYTES = 16 << 10
 _FETCH_BYTES = 4 << 20
@@ -47,14 +47,14 @@ class Messages:
     values: list[bytes | None]
     keys: list[bytes | None]
     newest: int
-    """The timestamp of the last message in epoch milliseconds; -1 when it has none."""
+    """The timestamp of the last message in epoch milliseconds; -1 when this message has none."""
     size: int
     """The size of the values in bytes."""
 
 
 @contextlib.contextmanager
 def reader(connection: Connection, *, with_keys: bool) -> Iterator[RangeReader]:
-    """Open a consumer that reads ranges, and close it."""
+    """Open a consumer, yield a reader of ranges that uses it, and close the consumer at the end."""
     module, seen = kafka(), list[str]()
     group = {} if "group.id" in connection.settings else {"group_id": "paimon-lake"}
     with connection.guarded():

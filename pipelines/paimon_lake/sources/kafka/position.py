@@ -47,7 +47,7 @@ class TopicPosition:
 
 @dataclass(frozen=True)
 class Position:
-    """All messages before the offsets are loaded, and no other messages."""
+    """The offsets of all partitions: all messages before these offsets are loaded, and no other messages."""
 
     cluster: str
     topics: Mapping[str, TopicPosition]

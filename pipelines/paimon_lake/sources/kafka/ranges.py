@@ -31,8 +31,8 @@ class OffsetRange:
 def next_ranges(offsets: Mapping[Place, int], ends: Mapping[Place, int], limit: int) -> list[OffsetRange]:
     """Return ranges of at most ``limit`` offsets together, in the order of topics and partitions.
 
-    When there are more offsets, each partition gets a proportional share, so that all partitions are read up to their
-    ends at about the same time. A range has at least one offset; there are at most ``limit`` ranges.
+    When more than ``limit`` offsets are left, each partition gets a proportional share, so that all partitions are read
+    up to their ends at about the same time. A range has at least one offset; there are at most ``limit`` ranges.
     """
     left = {place: ends[place] - start for place, start in sorted(offsets.items()) if ends.get(place, 0) > start}
     total, ranges = sum(left.values()), []

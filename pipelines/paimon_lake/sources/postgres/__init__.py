@@ -6,5 +6,5 @@ Core types:
 - ``SourceTable``: the columns, keys and replica identity of a table
 - ``Position``: up to where the changes of a table are loaded, and from which server, slot and columns
 - ``NetChanges``: the last change of each row in some whole transactions
-- ``ChangeRows``: how changes are read into a table
+- ``ChangeRows``: converts changes to rows of a table and rejects
 """

@@ -3,8 +3,8 @@
 A row whose new values do not fit the table is a reject and is removed from the table. So the table has exactly the rows
 of the source that fit. ``line`` of a reject is the LSN of its transaction, as a number.
 
-A column that an update did not change, and that the log does not repeat because it is large, has the value that the
-row has in the table.
+The log may not repeat a large value that an update did not change. The row then keeps the value that it has in the
+table.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from paimon_lake.sources.postgres.pgoutput import UNCHANGED, Key, LastChange
 _SLICE_ROWS = 16_384
 """How many changes are converted at once."""
 CurrentRows = Callable[[pa.Table, Sequence[str]], tuple[pa.Table, np.ndarray]]
-"""Returns some columns of the table's rows with given keys, one row for each key, and flags for existing rows."""
+"""Returns some columns of the rows with given keys, one row for each key, and flags for keys that the table has."""
 _LOST = "the log does not repeat this large value, and the row is not in the table: load the table with reload"
 
 
 def batch_of_changes(changes: Mapping[Key, LastChange], width: int, key: Sequence[int]) -> pa.RecordBatch:
     """Return changes as one batch of texts; ``width``: the number of columns, ``key``: the places of the key's columns.
 
-    Columns: ``v0`` and so on have the texts, ``lsn``, ``deleted``. When values are unchanged, there are also the
-    columns ``u0`` and so on, which mark unchanged values, and ``k0`` and so on, which contain the key that the row has
-    in the table.
+    The batch has the columns ``lsn`` and ``deleted``, and the texts in ``v0``, ``v1`` and so on. When values are
+    unchanged, the columns ``u0`` and so on mark these values, and for the columns of the key, ``k0`` and so on contain
+    the key that the row has in the table.
     """
     rows = list(changes.values())
     found = {

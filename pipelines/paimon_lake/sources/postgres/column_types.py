@@ -23,7 +23,7 @@ _MOST_DIGITS = 38
 
 
 def column_type(type_name: str, modifier: int) -> DataType | None:
-    """Return the nullable type for a column; None for a type that cannot be read, or that no type holds.
+    """Return the nullable type for a column; None when it cannot be read, or no type of a table holds it.
 
     ``modifier`` is the type modifier of the column, such as the length of a varchar; -1 for none. A numeric without a
     precision, or with more than 38 digits, becomes a text.

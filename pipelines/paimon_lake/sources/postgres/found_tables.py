@@ -1,7 +1,7 @@
 """Found tables: the existing tables of PostgreSQL that match a list of names and patterns.
 
 In a pattern, ``*`` stands for any text. A pattern matches tables, and no views. A partitioned table has no rows of its
-own: it is left out when all its partitions are matched as well.
+own: it is left out, and all of its partitions must match.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _SIZES = "SELECT oid::bigint, pg_table_size(oid) FROM unnest(%s::oid[]) AS oid"
 def found_tables(server: Server, wanted: Sequence[str]) -> list[str]:
     """Return the sorted names ``schema.name`` of the tables that match ``wanted``.
 
-    Raises PipelineError for a name without a table, for patterns that no table matches, for more than ``MOST_TABLES``,
-    and for a partitioned table without some of its parts.
+    Raises PipelineError for a name without a table, for patterns that no table matches, for more than ``MOST_TABLES``
+    tables, and for a partitioned table without some of its parts.
     """
     kinds, oids = {}, {}
     for schema, name, kind, oid in _matching(server, wanted):

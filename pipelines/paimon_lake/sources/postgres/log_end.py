@@ -15,7 +15,7 @@ from paimon_lake.sources.postgres.server import Server, TookTooLong
 from paimon_lake.sources.postgres.table_positions import TablePositions
 
 SEARCH_SECONDS = 10
-"""How long the server searches the log for a change of the table at most."""
+"""The longest time for which the server searches the log for a change of the table."""
 SEARCH_MESSAGES = 10_000
 """The search ends with the first whole transaction after this many messages."""
 _WAITING = """
@@ -48,9 +48,10 @@ class LogEnd:
     has_changes: bool
     """Whether the log after the position has changes of the table; also true when the search ended early."""
     oldest_seconds: float | None
-    """The age of the commit of the oldest change of the table; 0: there is no change; None: the search did not find it.
+    """The age of the commit of the oldest change of the table; 0: there is no change; None: the search took too long.
 
-    When the search ended after ``SEARCH_MESSAGES``, the change may be younger.
+    When the first ``SEARCH_MESSAGES`` messages have no change of the table, this is the age of the oldest transaction
+    of any table; a change of the table may be younger.
     """
 
 

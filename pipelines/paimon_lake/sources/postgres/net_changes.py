@@ -1,4 +1,4 @@
-"""Net changes: the last change of each row of one table in some transactions, found in whole columns.
+"""Net changes: the last change of each row of one table in some transactions, found by operations on whole columns.
 
 When the log does not repeat a value, a row depends on its earlier changes. Tables with such rows are decoded message by
 message (``pgoutput``), with the same result.
@@ -44,7 +44,7 @@ class NetBatch:
 
     batch: pa.RecordBatch
     changes: int = 0
-    """The changes in the log, each version of a row counted."""
+    """The number of changes in the log, where each version of a row counts."""
     transactions: int = 0
     is_truncated: bool = False
     """Whether a TRUNCATE removed all earlier rows."""
@@ -68,7 +68,7 @@ def net_changes(transactions: Transactions, decoder: Decoder, after: int, before
     """Return the last change of each row of the decoder's table in some transactions.
 
     These are the transactions whose commit begins at ``after`` or later, and before ``before``. Raises PipelineError
-    for invalid messages, and LaterColumns as the decoder does.
+    for invalid messages, and LaterColumns as ``Decoder.check`` does.
     """
     try:
         return _by_columns(transactions, decoder, after, before)
@@ -132,7 +132,8 @@ def _names(
 
 
 def _last(found: MessageColumns, rows: np.ndarray, names: list[str], decoder: Decoder) -> pa.RecordBatch:
-    """Return the last change of each row; an update with its old row is a deletion of the old key, then the new row."""
+    """Return the last change of each row; an update with an old row counts as a deletion of the old key and then the
+    new row."""
     width, by_name = len(names), {name: place for place, name in enumerate(names)}
     places = [by_name.get(name, _LACKS) if name in decoder.may_lack else by_name[name] for name in decoder.columns]
     kinds, marks = found.kinds[rows], found.data[found.starts[rows] + 5]

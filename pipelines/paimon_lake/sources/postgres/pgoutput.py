@@ -31,7 +31,10 @@ _UINT, _USHORT, _LSN = Struct("!I").unpack_from, Struct("!H").unpack_from, Struc
 
 @dataclass(frozen=True)
 class Relation:
-    """How the log describes a table: replica identity, and name, type, modifier, and part of the key by column."""
+    """How the log describes a table: its replica identity and its columns.
+
+    A column is described by name, type, type modifier, and whether it is in the key.
+    """
 
     identity: str
     columns: Sequence[tuple[str, int, int, bool]]
@@ -57,9 +60,9 @@ class LastChange:
     lsn: int
     """The LSN at which the commit of the transaction with the change begins."""
     root: Key | None = None
-    """The key that the row had before these transactions, where values are ``UNCHANGED`` since then."""
+    """The key that the row had before these transactions, if some values are ``UNCHANGED``; otherwise None."""
     is_delete: bool = False
-    """Whether the row was deleted; only the key has values then."""
+    """Whether the row was deleted; a deleted row has values only in the key."""
 
 
 @dataclass
@@ -73,7 +76,7 @@ class NetChanges:
     is_truncated: bool = False
     """Whether a TRUNCATE removed all earlier rows."""
     changes: int = 0
-    """The changes in the log, each version of a row counted."""
+    """The number of changes in the log, where each version of a row counts."""
     transactions: int = 0
     messages: int = 0
     size_bytes: int = 0
@@ -244,7 +247,10 @@ class Decoder:
 
 
 def described(data: bytes) -> Relation:
-    """Return the description in a message of the type Relation; raises ValueError and the like when it is cut off."""
+    """Return the description in a message of the type Relation.
+
+    Raises ValueError, IndexError or struct.error for a message that is cut off.
+    """
     at = data.index(b"\0", data.index(b"\0", 5) + 1) + 1
     identity, (count,), at = chr(data[at]), _USHORT(data, at + 1), at + 3
     columns = []

@@ -1,5 +1,5 @@
 """Position: the point in the log up to which the changes of a table are loaded, and the server, slot and columns to
-which it belongs.
+which this point belongs.
 
 A property of the load's snapshot is the only record of the position. A position is used only with the server, history,
 table and publication that it names, because an LSN has no meaning elsewhere.
@@ -42,9 +42,9 @@ class Position:
     known.
     """
     file_node: int = 0
-    """The file node of the source at that time; PostgreSQL changes it when the table is rewritten or truncated."""
+    """The file node of the source at this position; PostgreSQL changes it when the table is rewritten or truncated."""
     ignored: list[str] = field(default_factory=list)
-    """The columns that were added to the source since then, and that loads left out."""
+    """The columns that were added to the source after it was copied, and that loads left out."""
 
     @property
     def relations(self) -> tuple[int, ...]:

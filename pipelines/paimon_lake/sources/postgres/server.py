@@ -1,7 +1,7 @@
 """Server: connections to a PostgreSQL server, with its facts, publications and replication slots.
 
-A connection commits each statement. Its errors become PipelineErrors without the URL and the password; the texts say
-what the user can do. Names are passed as parameters or quoted by psycopg.
+A connection commits each statement. Its errors become PipelineErrors without the URL and the password, which say what
+the user can do. Names are passed as parameters or quoted by psycopg.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Server:
     _connection: psycopg.Connection[Any]
 
     def rows(self, sql: Any, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of a query; raises PipelineError."""
+        """Return the rows of a query; raises PipelineError when the query fails."""
         with guarded(self.database):
             return self._connection.execute(sql, parameters).fetchall()
 
@@ -148,7 +148,7 @@ class Server:
     def create_slot(self, name: str) -> None:
         """Create a slot that delivers the changes of this database; nothing happens when it exists.
 
-        The call ends when the transactions that run now have ended.
+        The call waits until all transactions that run at its beginning have ended.
         """
         self._create("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [name])
 
@@ -197,8 +197,8 @@ class Server:
     def drop_slot(self, name: str) -> bool:
         """Drop a slot; return whether it existed.
 
-        A load that has just failed may still read the slot: it has some seconds to end. Raises PipelineError when the
-        slot is in use after that.
+        A load that has just failed may still read the slot: the call waits for at most ``QUIET_SECONDS``. Raises
+        PipelineError when the slot is in use after that.
         """
         if self._is_reserved(name, QUIET_SECONDS):
             self.rows(f"SELECT pg_advisory_unlock({_LOCK})", [name])
@@ -242,7 +242,7 @@ class Server:
                 self.rows(f"SELECT pg_advisory_unlock({_LOCK})", [slot])
 
     def _is_reserved(self, slot: str, seconds: float) -> bool:
-        """Try to reserve a slot for some seconds."""
+        """Try for ``seconds`` to reserve a slot; return whether this connection has reserved it."""
         ends = time.monotonic() + seconds
         while not self.rows(f"SELECT pg_try_advisory_lock({_LOCK})", [slot])[0][0]:
             if time.monotonic() >= ends:
@@ -257,7 +257,7 @@ class Server:
             return "another session"
         pid, user, program, place, since = (text or "" for text in found[0])
         where, what = f" at {place}" if place else "", f" ({program})" if program else ""
-        begun = f", connected since {since} UTC," if since else ""  # needs pg_read_all_stats
+        begun = f", connected since {since} UTC," if since else ""  # a user without pg_read_all_stats does not see it
         return f"the session {pid} of {user}{where}{what}{begun}"
 
     def messages(self, slot: str, publication: str, until: int, count: int | None) -> Generator[bytes, None, None]:
@@ -282,7 +282,10 @@ class Server:
 
 @contextlib.contextmanager
 def connected(database: Database) -> Iterator[Server]:
-    """Connect to the server of a table; raises PipelineError, which names the database and the reason."""
+    """Connect to the server of a table.
+
+    Raises PipelineError, which names the database and the reason, when the connection fails.
+    """
     with _connection(database, options=f"{_OPTIONS} {_TEXTS}") as connection:
         if connection.info.server_version >= _IDLE_SESSIONS:  # the connection may hold a lock during a long load
             connection.execute("SELECT set_config('idle_session_timeout', '0', false)")
@@ -295,8 +298,8 @@ def exported_snapshot(database: Database, name: str) -> Iterator[tuple[str, int]
     before this LSN.
 
     The snapshot is valid as long as the context is open. The snapshot comes from a temporary slot, whose name begins
-    with ``name``: only the creation of a slot relates a snapshot to an LSN. The call ends when the transactions that
-    run now have ended.
+    with ``name``: only the creation of a slot relates a snapshot to an LSN. The call waits until all transactions that
+    run at its beginning have ended.
     """
     with _connection(database, options=_OPTIONS, replication="database") as connection:
         slot = f"{name[:54]}_{secrets.token_hex(4)}"

@@ -59,7 +59,7 @@ class SourceColumn:
     is_generated: bool
     is_not_null: bool
     older_value: str | None = None
-    """The value, in an array, of rows that are older than the column; None: null, or the table was rewritten."""
+    """The text of an array with the value of rows that are older than the column; None: null or rewritten."""
 
 
 @dataclass(frozen=True)

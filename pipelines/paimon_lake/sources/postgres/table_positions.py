@@ -31,7 +31,7 @@ class TablePositions:
 
     @property
     def reach(self) -> int:
-        """The LSN from which on the table is a state of the source: where the newest table was copied, or ``lsn``."""
+        """The LSN from which on the table is a state of the source: the greatest LSN of the source tables."""
         return max(position.lsn for position in self.tables.values())
 
     @property
@@ -94,6 +94,6 @@ class TablePositions:
 
 
 def position_of(entry: Any) -> Position | TablePositions:
-    """Return the position of one or of several source tables that a ledger has; raises PipelineError."""
+    """Return the position of one or of several source tables in a ledger; raises PipelineError for any other value."""
     has_tables = isinstance(entry, Mapping) and "tables" in entry
     return TablePositions.from_json(entry) if has_tables else Position.from_json(entry)

@@ -49,7 +49,7 @@ class MessageColumns:
     """The bytes of all messages, and arrays with one value for each message."""
 
     data: np.ndarray
-    """The bytes of all messages, and some zeros."""
+    """The bytes of all messages, followed by some zeros."""
     starts: np.ndarray
     ends: np.ndarray
     kinds: np.ndarray
@@ -69,7 +69,8 @@ def read_transactions(
     size_bytes: int,
     most_bytes: int,
 ) -> Transactions:
-    """Return the transactions whose commit begins from ``after`` to ``before``, with the changes of ``tables``.
+    """Return the transactions whose commit begins at ``after`` or later, and before ``before``, with changes of
+    ``tables``.
 
     Stops after the transaction with which ``rows`` changes or ``size_bytes`` are reached. Raises PipelineError for a
     transaction with more than ``most_bytes`` of changes, and for messages that are not valid.

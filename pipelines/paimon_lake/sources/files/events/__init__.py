@@ -1,4 +1,4 @@
-"""Change events: reads files whose lines describe changes of the rows of a table in a database.
+"""Change events: read files and messages that describe changes of the rows of a table in a database.
 
 Core types:
 

@@ -1,7 +1,7 @@
 """Changes: convert the changes in events to rows with a row kind.
 
-An update that changes the key becomes two rows, a -D with the old key and a +I after it; the -D has the new values of
-the other columns. A delete may lack the values of columns that are not in the key, because PostgreSQL does not send
+An update that changes the key becomes two rows: a -D with the old key, and after it a +I. All other columns of the -D
+have the new values. A delete may lack the values of columns that are not in the key, because PostgreSQL does not send
 them. If such a column is NOT NULL, the row -D gets a zero, an empty text or a similar value, which no reader sees.
 """
 
@@ -39,7 +39,7 @@ class ChangeBuilder:
     """Converts changes to rows of one table; ``schema`` has the columns of the rows in the files."""
 
     def __init__(self, schema: pa.Schema, required: Collection[str], key: Sequence[str], order: Sequence[str]) -> None:
-        """``key`` and ``order``: the columns that every row must have, even the row of a delete."""
+        """``key`` and ``order`` are the columns in which even the row of a delete must have its own value."""
         self.schema, self.required, self.key = schema, required, key
         self._kinds = [exact_type(field) for field in schema]
         self._filled = [name in required and name not in {*key, *order} for name in schema.names]
@@ -100,7 +100,7 @@ class ChangeBuilder:
 
     @property
     def rows_schema(self) -> pa.Schema:
-        """The columns of the files and the column ``KIND``."""
+        """The columns of ``schema``, and then the column ``KIND``."""
         return pa.schema([*self.schema, (KIND, pa.string())])
 
     def in_order(self, parts: Sequence[Written]) -> pa.RecordBatch:

@@ -48,7 +48,7 @@ _BASES = {
     "string": "STRING",
     "bytes": "BYTES",
 }
-"""Types of Kafka Connect that have no name of their own."""
+"""Maps types of Kafka Connect without a name to types of Paimon."""
 _SCALE = re.compile("[0-6]?[0-9]|7[0-6]")
 _DECIMAL_BYTES = 31
 """The largest size of a decimal in bytes; decimals of this size have at most 76 digits."""
@@ -56,16 +56,16 @@ _DECIMAL_BYTES = 31
 
 @dataclass(frozen=True)
 class ConnectType:
-    """The type of a column in the schema of an envelope; ``name`` is empty for a type without a meaning of its own."""
+    """The type of a column in the schema of an envelope; ``name`` is "" for a plain type such as ``int64``."""
 
     name: str = ""
     scale: int | None = None
     """The digits after the point of a decimal."""
 
     def unit(self, kind: DataType, otherwise: str) -> str:
-        """Return the unit of a number for a column of this type; "" when a number is not valid.
+        """Return what a number counts in a column of the type ``kind``, such as ``days``; "" if numbers are not valid.
 
-        ``otherwise`` is the unit of a TIMESTAMP when the schema does not say it.
+        ``otherwise`` is the unit of a TIMESTAMP whose unit the schema does not state.
         """
         if self.name:
             return _OF_ROOT.get(kind.root, {}).get(self.name, "")
@@ -89,8 +89,8 @@ def connect_types(schema: Any) -> dict[str, ConnectType]:
 def stated_types(schema: Any) -> dict[str, str]:
     """Return the table types for the columns of an envelope's schema; columns without a stated type are left out.
 
-    The types are numbers, booleans, texts, bytes, and the dates, timestamps and decimals with a precision of Kafka
-    Connect and Debezium.
+    Stated types are numbers, booleans, texts and bytes, the dates and timestamps of Kafka Connect and Debezium, and
+    decimals whose precision is stated.
     """
     found: dict[str, str] = {}
     for image in _fields(schema):

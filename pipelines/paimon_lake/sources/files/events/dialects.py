@@ -14,7 +14,7 @@ import pyarrow as pa
 
 INSERT, UPDATE, DELETE = "+I", "+U", "-D"
 SCHEMA_CHANGE = "schema change"
-"""The kind of skipped events that change columns or tables."""
+"""The name under which skipped events that change columns or tables are counted."""
 OTHER_TABLE = "event of other tables"
 TOMBSTONE = "tombstone"
 _CONTROL = "control event"

@@ -1,7 +1,8 @@
-"""Envelopes: find the events in ``{"schema": ..., "payload": event}``, as Kafka Connect writes it.
+"""Envelopes: find the events in ``{"schema": ..., "payload": event}``, the form that Kafka Connect writes.
 
-The schema is the same in most lines. So the beginning of an envelope is parsed once, and all lines that begin with the
-same bytes are found together. Lines that are written in another way, for example with spaces, are parsed one by one.
+The schema is the same in most lines. So the beginning of an envelope is parsed once, and the events in all lines that
+begin with the same bytes are found together. Lines that are written in another way, for example with spaces, are parsed
+one by one.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ class Unwrapped:
     """The events that were found in a block of records."""
 
     events: Records
-    """The text of each event: of the payload where the envelope was found, of the whole record otherwise."""
+    """The text of each event: of the payload if an envelope was found, otherwise of the whole record."""
     schemas: list[str]
-    """The JSON texts of the schemas; the first is ``BARE``, for events without an envelope."""
+    """The JSON texts of the schemas; the first text is ``BARE``, for events without an envelope."""
     of_event: np.ndarray
-    """The position of each event's schema."""
+    """For each event, the position of its schema in ``schemas``."""
     wrapped: np.ndarray
-    """The positions of the records that may have an envelope, although none was found."""
+    """The positions of the records that may have an envelope that was not found."""
 
 
 def unwrap(records: Records) -> Unwrapped:
@@ -90,7 +91,7 @@ def _beginning(records: Records, positions: np.ndarray, prefix: bytes) -> np.nda
 
 
 def _schema(raw: bytes) -> bytes | None:
-    """Return the JSON text of the schema of a record, None when the payload does not follow the schema."""
+    """Return the JSON text of a record's schema; None when the payload does not come directly after the schema."""
     text = raw.decode()
     try:
         _, end = json.JSONDecoder().raw_decode(text, len(_BEGIN))

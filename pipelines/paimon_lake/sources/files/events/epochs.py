@@ -18,7 +18,8 @@ _SECONDS = {"": (-62_135_596_800, 253_402_300_800), "ns": (-(2**63) // 10**9 + 1
 def from_epoch(numbers: pa.Array, kind: DataType, unit: str) -> Converted:
     """Convert 64-bit integers to a DATE (days since 1970-01-01), or to a TIME or TIMESTAMP that counts ``unit``.
 
-    A number is bad when it has more digits than the type, or is outside of the years 1 to 9999 (a TIME: of a day).
+    The flags mark numbers with more digits than the type, and numbers outside of the years 1 to 9999, for a TIME
+    outside of one day.
     """
     valid = np.asarray(numbers.is_valid().to_numpy(zero_copy_only=False))
     values = np.asarray(numbers.fill_null(0).to_numpy(zero_copy_only=False)).astype(np.int64)

@@ -1,7 +1,7 @@
 """Event columns: the forms that the values of a column have in events, and their conversion to the type of the column.
 
-A value is read in the form in which it is written: as a text, a number, a boolean, or for a nested type as the JSON
-value. So a DATE may be written as a text or as a number of days, in the same file.
+The form of a value is how the event writes it: ``text``, ``number``, ``bool``, or ``native`` for an array or object. A
+value is read in its form. So one file may write a DATE as texts and as numbers of days.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from paimon_lake.sources.files.text.json_values import Object, Unfit, value_of, 
 from paimon_lake.sources.files.text.text_values import TextRules, bad_value, convert_text
 
 Values = Mapping[str, pa.Array]
-"""For each form, the values of a column in this form; all arrays have one length, and a row has a value in at most one
-of them.
+"""Maps each form to the values of a column in this form; all arrays have one item per row, and a row has a value in at
+most one of the arrays.
 """
 _INTEGERS = frozenset({TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT})
 _FLOATS = frozenset({TypeRoot.FLOAT, TypeRoot.DOUBLE})
@@ -52,7 +52,7 @@ class EventColumn:
     def of(
         name: str, kind: DataType, dialect: Dialect, connect: ConnectType, timestamp_unit: str, rules: TextRules
     ) -> EventColumn:
-        """Return the column; ``timestamp_unit`` is the option of the format."""
+        """Return the column for events of a dialect; ``timestamp_unit`` is the option of the file format."""
         unit = connect.unit(kind, timestamp_unit) if dialect.epochs else ""
         needs_unit = dialect.epochs and kind.root in TIMESTAMP_ROOTS and not unit and not connect.name
         return EventColumn(name, kind, _forms(kind, dialect, unit), connect, unit, rules, needs_unit)
@@ -60,7 +60,8 @@ class EventColumn:
     def read(self, value: Any, *, ignore_extra: bool) -> tuple[str, Any]:
         """Return the form of a JSON value that is not null, and the value in the type of this form.
 
-        Raises Unfit, and ExtraMember for a member that a ROW does not have, unless ``ignore_extra``.
+        Raises Unfit for a value that does not fit. Raises ExtraMember for a member that a ROW does not have, unless
+        ``ignore_extra``.
         """
         form = form_of(value)
         if form not in self.forms:

@@ -37,7 +37,7 @@ from paimon_lake.sources.files.text.records import Records
 from paimon_lake.sources.files.text.text_values import TextRules
 
 _FEW = 64
-"""When Arrow refuses at most this many events together, they are read in Python."""
+"""A group of at most this many events that Arrow refuses is read in Python; a larger group is divided."""
 _PARTS = 16
 _MOST_READERS = 100
 _TRUNCATE = (
@@ -47,7 +47,7 @@ _TRUNCATE = (
 
 
 def read_events(file: TextFile, schema: pa.Schema, required: Collection[str], rules: RowRules) -> Iterator[Parsed]:
-    """Yield the rows and rejects of each block of a split; the rows have the column ``KIND`` after the columns.
+    """Yield the rows and rejects of each block of a split; the column ``KIND`` of the rows is the last column.
 
     Raises PipelineError for an event that empties the table, for events of several tables, and for rows with columns
     that the table does not have, unless they are ignored.
@@ -56,7 +56,7 @@ def read_events(file: TextFile, schema: pa.Schema, required: Collection[str], ru
 
 
 class TableEmptied(PipelineError):
-    """An event empties the table; ``line`` is its line."""
+    """An event empties the table; ``line`` is the line of the event."""
 
     def __init__(self, path: str, line: int) -> None:
         super().__init__(f"file {path}, line {line}: {_TRUNCATE}")
@@ -127,7 +127,7 @@ class EventReader:
                     yield self._reader(schema), images
 
     def _objects(self, events: Records, broken: Bad) -> np.ndarray:
-        """Return flags for the events that may be objects; count tombstones."""
+        """Return flags for the events that may be objects; count tombstones, and add all other events to ``broken``."""
         objects = has_braces(events)
         for at in np.flatnonzero(~objects).tolist():
             if events.raw(at) == b"null":
@@ -141,7 +141,7 @@ class EventReader:
         return objects
 
     def _is_slow(self, found: Unwrapped) -> np.ndarray:
-        """Return flags for the events that Arrow does not read."""
+        """Return flags for the events that are always read in Python, not by Arrow."""
         slow = np.full(len(found.events), self.has_map)
         slow[found.wrapped] = True
         slow[records_with(found.events, self.dialect.placeholders)] = True
@@ -203,7 +203,7 @@ class EventReader:
         return self.readers[schema]
 
     def _stated(self, schema: str) -> dict[str, str]:
-        """Return the types that the schema of an envelope states; note the types of the table's columns."""
+        """Return the types that the schema of an envelope states; note the types of columns that the table has."""
         if self.new_columns is None or schema == BARE:
             return {}
         stated = stated_types(json.loads(schema))
@@ -212,7 +212,7 @@ class EventReader:
         return stated
 
     def _heads(self, table: pa.Table, positions: Sequence[int]) -> Heads:
-        """Return the operations of events, and count the events that are skipped."""
+        """Return the heads of events, and count skipped events; raises TableEmptied if an event empties the table."""
         heads = heads_of(table, self.dialect, self.form)
         if heads.truncates.any():
             line = self.line(int(positions[int(np.argmax(heads.truncates))]))
@@ -225,7 +225,7 @@ class EventReader:
         return heads
 
     def _note_members(self, records: Records, images: Images) -> None:
-        """Note which columns the written rows have: by their values, or by the JSON texts where all values are null."""
+        """Note which columns the written rows have: by values, or by the JSON texts for columns with only nulls."""
         writes = pc.not_equal(images.kinds, DELETE)
         if not pc.any(writes).as_py():
             return

@@ -20,7 +20,7 @@ from paimon_lake.sources.files.text.json_values import Object, Unfit, value_of, 
 
 @dataclass(frozen=True)
 class Heads:
-    """The operations of the events of a part; all arrays have one value for each event."""
+    """The operations and tables of some events; all arrays have one value for each event."""
 
     kinds: pa.Array
     """The kind of the rows that an event changes; null for an event that changes no row."""
@@ -31,7 +31,7 @@ class Heads:
     reasons: Mapping[int, Unfit]
     """Why events are rejected, by the position of the event."""
     names: pa.Array
-    """The table of each event with its database; null where the event names none."""
+    """The table of each event, with its database; null for an event that names no table."""
     sources: frozenset[str]
     """The tables whose rows are changed, with their databases."""
 
@@ -57,7 +57,7 @@ _WORDS = {pa.string().id: "a text", pa.bool_().id: "a boolean", pa.struct([]).id
 
 
 def heads_of(table: pa.Table, dialect: Dialect, form: FileFormat) -> Heads:
-    """Return the operations of events; the columns of ``table`` are the members ``Dialect.head`` of the events."""
+    """Return the heads of events; the columns of ``table`` are the members that ``Dialect.head`` names."""
     ops = table[dialect.op].combine_chunks()
     databases, schemas, names = _places(table)
     full = pc.if_else(
@@ -137,7 +137,7 @@ def _unknown(op: str | None, dialect: Dialect) -> Unfit:
 
 
 def check_one_source(sources: Collection[str], where: str) -> None:
-    """Raise PipelineError when events are of several tables."""
+    """Raise PipelineError when ``sources`` names several tables; the error begins with ``where``."""
     if len(sources) > 1:
         names = some(sorted(sources))
         raise PipelineError(

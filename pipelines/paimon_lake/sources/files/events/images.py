@@ -1,4 +1,4 @@
-"""Images: read the rows of events, by Arrow or in Python, as columns in the forms in which they are written."""
+"""Images: read the rows of events, by Arrow or in Python, as columns with values in the forms of ``event_columns``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SAMPLE = 16
 """The number of events from which the forms of the columns are determined."""
 
 Bad = list[tuple[int, Unfit]]
-"""The positions of records with changes that are rejected, each with the reason."""
+"""The rejected changes, each as the position of its record and the reason; a record may occur several times."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ class ImageReader:
     key: Sequence[str]
     ignore_extra: bool
     heads: Callable[[pa.Table, Sequence[int]], Heads]
-    """Returns the changes that the events of some records make; raises PipelineError when the events cannot be
-    loaded.
+    """Returns the heads of events from a table of their members and the positions of their records; raises
+    PipelineError when the events cannot be loaded.
     """
     source: str = ""
     """The column that gets the name of the table of an event; "" when there is no such column."""
@@ -90,7 +90,7 @@ class ImageReader:
                 table[name].validate(full=True)
         except pa.ArrowInvalid:
             return None
-        # Each record begins and ends with a brace, so that an equal count means one event in each.
+        # Each record begins and ends with a brace. So an equal number of rows means that each record is one event.
         if len(table) != len(positions):
             return None
         heads = self.heads(table.select(list(self.dialect.head)), positions.tolist())
@@ -170,7 +170,7 @@ class ImageReader:
         return Images(positions[events], kinds, rows, [{forms[at]: before[at]} for at in at_key], count)
 
     def _known(self, image: pa.Array) -> pa.Array:
-        """Return rows without the members that the table does not have; these are the last members."""
+        """Return rows without the members that the table does not have, which come after the columns of the table."""
         count = len(self.columns)
         if image.type.num_fields == count:
             return image
@@ -222,9 +222,10 @@ class ImageReader:
         return self._with_sources(images, np.array([at for at, _ in read], np.int64), found.names)
 
     def _with_sources(self, images: Images, positions: np.ndarray, names: pa.Array) -> Images:
-        """Return changes with the names of their tables in the column ``source``.
+        """Return the changes with the name of the table of each row in the column that ``source`` names.
 
-        ``names`` are of the records at ``positions``, which ascend. Raises PipelineError when a row has this column.
+        ``names`` has the tables of the records at ``positions``, which ascend. Raises PipelineError when the rows
+        already have a value in this column.
         """
         if not self.source:
             return images
@@ -262,7 +263,7 @@ class ImageReader:
         return Unfit(self.dialect.row, f"the event writes a row, and {self.dialect.row} does not have it")
 
     def _read(self, row: Any, wanted: Sequence[str] | Mapping[str, Any], kind: str) -> dict[str, tuple[str, Any]]:
-        """Return the values of a row that are not null, with their forms."""
+        """Return the values that are not null of the wanted columns of a row, each with its form."""
         if row is None:
             raise self._no_row(kind)
         if not isinstance(row, Object):
@@ -306,7 +307,7 @@ def _values(rows: Sequence[Mapping[str, tuple[str, Any]]], column: EventColumn) 
 
 
 def _flattened(new: pa.Array, old: pa.Array) -> tuple[np.ndarray, pa.Array, pa.Array]:
-    """Return the event of each row, the rows, and the old rows (null when an event has not as many old as new rows)."""
+    """Return the event of each row, the rows, and the old rows (null if an event has not as many old as new rows)."""
     counts = np.asarray(pc.fill_null(pc.list_value_length(new), 0).to_numpy(zero_copy_only=False)).astype(np.int64)
     before = np.asarray(pc.fill_null(pc.list_value_length(old), 0).to_numpy(zero_copy_only=False)).astype(np.int64)
     at = np.repeat(np.arange(len(counts)), counts)
@@ -319,7 +320,7 @@ def _flattened(new: pa.Array, old: pa.Array) -> tuple[np.ndarray, pa.Array, pa.A
 def without_others(
     events: Records, positions: np.ndarray, dialect: Dialect, form: FileFormat
 ) -> tuple[np.ndarray, dict[str, int]]:
-    """Return the positions of events that may be of the table in the options, and the number of all other events."""
+    """Return the positions of the events that may be of the table in the options, and the number of the others."""
     if not len(positions):
         return positions, {}
     parse = pa_json.ParseOptions(pa.schema(list(dialect.head.items())), unexpected_field_behavior="ignore")

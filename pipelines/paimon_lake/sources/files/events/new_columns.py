@@ -23,7 +23,7 @@ NESTED = "nested"
 
 @dataclass
 class NewColumns:
-    """The texts of the types that were seen for each member; envelopes also state the types of the table's columns."""
+    """The types that were seen for each new member, and those that envelopes state for columns of the table."""
 
     seen: dict[str, set[str]] = field(default_factory=dict)
 

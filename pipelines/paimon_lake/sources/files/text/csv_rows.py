@@ -75,7 +75,7 @@ def cut_of(file_format: FileFormat) -> Cut:
 
 
 def read_header(file: TextFile) -> tuple[list[str], int]:
-    """Return the column names, [] without a header, and the number of bytes before the first row.
+    """Return the column names ([] without a header), and the number of bytes before the first row.
 
     Raises PipelineError when the header cannot be read.
     """

@@ -1,9 +1,9 @@
 """JSON members: finds the members of the columns of a table that occur in the objects of a split; a member with the
 value null occurs too.
 
-A file must have each column, and each member of a nested object, in at least one object, as a CSV file must have it in
-its header. A task reads only a part of the file, so it reports the members that it has found; ``lacking`` then finds
-the missing members from all reports.
+A file must have each column, and each member of a nested object, in at least one object, as a CSV file must have each
+column in its header. A task reads only a part of the file, so it reports the members that it has found; ``lacking``
+then finds the missing members from all reports.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from paimon_core.types import DataType, TypeRoot
 
 Path = tuple[str, ...]
 OBJECT = "\0"
-"""A path with this last part means that an object occurs at this place; the object may have no members."""
+"""A path that ends with this part means that an object, even one without members, occurs at the path before it."""
 
 
 def member_paths(kinds: Mapping[str, DataType]) -> list[Path]:
@@ -65,7 +65,7 @@ class Members:
             self._note_values(columns[name], kind, (name,))
 
     def note_values(self, name: str, values: pa.Array) -> None:
-        """Note a column, and the members of its objects, that have a value."""
+        """Note a column if it has a value, and the members of its objects that have a value."""
         self._note_values(values, self.kinds[name], (name,))
 
     def _note_values(self, values: pa.Array, kind: DataType, path: Path) -> None:
@@ -80,7 +80,7 @@ class Members:
             self._note_values(values.flatten(), kind.children[0].type, path)
 
     def note_schema(self, schema: pa.Schema) -> None:
-        """Note the members in a schema that Arrow inferred from objects; it also has members that are always null."""
+        """Note the members in a schema that Arrow inferred from objects; the schema also has always-null members."""
         for field in schema:
             if field.name in self.kinds:
                 self.seen.add((field.name,))

@@ -19,11 +19,13 @@ _INEXACT = r"[0-9.]{39}|[:,\[\s\"][+-]?[0-9]+\.?[0-9]*[eE][+-]?[0-9]"
 """Numbers that Arrow may read wrongly as a decimal: with more than 38 digits, or with an exponent."""
 
 Parse = Callable[[Records, list[Lost], Callable[[], int]], Parsed]
-"""Parses the records of a block. The second argument has records that are no text; the third counts lines."""
+"""Parses the records of a block. The second argument has the records that could not be decoded. The third argument
+returns the number of lines before the block.
+"""
 
 
 def read_lines(file: TextFile, parse: Parse) -> Iterator[Parsed]:
-    """Yield the result of ``parse`` for each block of a split, unless it has no rows, rejects and skipped events."""
+    """Yield the result of ``parse`` for each block of a split, if it has rows, rejects or skipped events."""
     skipped = len(file.head(0, cut_lines))
 
     @functools.cache
@@ -78,7 +80,7 @@ def is_inexact(data: bytes) -> bool:
 
 
 def bytes_of(records: Records, positions: np.ndarray) -> bytes:
-    """Return some of the records as lines. The bytes between adjacent records must be a line end."""
+    """Return some of the records as lines. The bytes between consecutive records must be a line end."""
     runs = np.split(positions, np.flatnonzero(np.diff(positions) != 1) + 1)
     return b"\n".join([records.data[records.starts[run[0]] : records.ends[run[-1]]] for run in runs])
 

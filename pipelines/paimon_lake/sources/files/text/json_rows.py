@@ -1,7 +1,7 @@
 """JSON rows: read lines that are JSON objects as rows of a table.
 
-Arrow reads a whole block. When Arrow refuses a block, the lines that Arrow refuses are searched and rejected. A line is
-rejected only if Arrow also refuses it when the line is read alone, so the result does not depend on the other lines of
+Arrow reads a whole block. When Arrow refuses a block, the reader searches the lines that Arrow refuses and rejects
+them. A line is rejected only if Arrow also refuses this line alone, so the result does not depend on the other lines of
 the block. Members are matched with the columns by their exact names, in nested objects as well; a member that is
 missing is null. ``json_members`` finds members that no object of the file has.
 """

@@ -39,7 +39,7 @@ class ExtraMember(Exception):
 
 
 class Object(list[tuple[str, Any]]):
-    """The members of a JSON object, with repeated names."""
+    """The members of a JSON object as (name, value); a name may occur several times."""
 
     def member(self, name: str) -> Any:
         """Return the value of a member, or None when the object does not have the member; raises Unfit when the member
@@ -54,7 +54,8 @@ class Object(list[tuple[str, Any]]):
 def object_of(raw: str, kinds: Mapping[str, DataType], *, ignore_extra: bool) -> dict[str, Any]:
     """Return the values of one object by column, in the types of ``json_types.read_type``; missing members are null.
 
-    Raises Unfit for invalid JSON and values of a wrong type, ExtraMember unless ``ignore_extra``.
+    Raises Unfit for invalid JSON and for values of a wrong type. Raises ExtraMember for a member that the table does
+    not have, unless ``ignore_extra``.
     """
     return _members(parse_object(raw), kinds, (), ignore_extra)
 
@@ -159,7 +160,7 @@ def _decimal(given: Any, kind: DataType, path: Path) -> Decimal:
 
 
 def _map(pairs: Object, kind: DataType, path: Path, ignore_extra: bool) -> list[tuple[Any, Any]]:
-    """Return the pairs of a map; keys that are not texts are read from the JSON text of the member's name."""
+    """Return the pairs of a map; a key of an integer type or BOOLEAN is read as JSON from the name of the member."""
     key, item = (child.type for child in kind.children)
     out: list[tuple[Any, Any]] = []
     for name, value in pairs:

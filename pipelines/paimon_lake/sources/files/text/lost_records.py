@@ -38,7 +38,10 @@ def lost_batch(file: TextFile, lost: Sequence[Lost], lines_before: int) -> pa.Re
 
 
 def decoded(data: bytes, file_format: FileFormat) -> tuple[Records | None, list[Lost]]:
-    """Return the valid records as UTF-8 (None when the whole block is valid), and rejects for the other records."""
+    """Return the valid records as UTF-8, and rejects for all other records.
+
+    The records are None for a block of a UTF-8 file that is valid as a whole.
+    """
     if file_format.is_utf8:
         if is_valid_utf8(data):
             return None, []

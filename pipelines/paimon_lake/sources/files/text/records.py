@@ -114,7 +114,7 @@ def _is_open(data: bytes, ends: np.ndarray, file_format: FileFormat) -> bool:
 
 
 def _inside_quotes(buffer: np.ndarray, newlines: np.ndarray, file_format: FileFormat) -> np.ndarray | None:
-    """Return for each line end whether it is inside of a quoted cell; None when quotes are also used in another way."""
+    """Return for each line end whether it is inside of a quoted cell; None if pairs of quotes do not show it."""
     quote, delimiter = ord(file_format.quote), ord(file_format.delimiter)
     if file_format.escape and (buffer == ord(file_format.escape)).any():
         return None

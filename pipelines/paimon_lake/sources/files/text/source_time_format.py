@@ -1,6 +1,6 @@
 """Time formats: convert formats of dates and times to regular expressions, and read the values of texts with them.
 
-``time_format`` options are written with these codes, and other characters stand for themselves:
+The options ``date_format`` and ``timestamp_format`` have these codes; other characters stand for themselves:
 
 ``%Y`` ``%y`` year (``69`` is 1969, ``68`` is 2068), ``%m`` ``%b`` ``%B`` month (English names), ``%d`` day, ``%H``
 hour, ``%I`` with ``%p`` hour of 12, ``%M`` minute, ``%S`` second, ``%f`` 1 to 9 digits of a second, ``%z`` ``Z`` or

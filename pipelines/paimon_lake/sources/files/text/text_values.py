@@ -8,8 +8,8 @@ type                 texts
 ===================  ===================================================================================================
 integers             decimal digits with an optional sign, within the range of the type
 DECIMAL(p, s)        digits with an optional point and exponent, at most 76 characters; digits that do not fit are bad
-FLOAT, DOUBLE        the same, also ``nan``, ``inf`` ``infinity`` without case; numbers that become infinite are bad
-BOOLEAN              ``true``, ``false`` without case, ``1``, ``0``
+FLOAT, DOUBLE        the same, also ``nan``, ``inf``, ``infinity`` in any case; numbers that become infinite are bad
+BOOLEAN              ``true``, ``false`` in any case, ``1``, ``0``
 DATE, TIME           ISO 8601: ``2024-01-31``, ``23:59:59.123``
 TIMESTAMP            ISO 8601 with ``T`` or a space; the time, its seconds and fraction and an offset may be missing
 BINARY, BYTES        base64 with padding
@@ -240,7 +240,7 @@ def _clock_times(texts: pa.Array, kind: DataType) -> pa.Array:
 
 
 def _timestamps(texts: pa.Array, kind: DataType) -> pa.Array | None:
-    """Cast texts; None if a time is outside the years 1 to 9999. Raises ArrowInvalid when only some have an offset."""
+    """Cast texts; None if a year is not from 1 to 9999. Raises ArrowInvalid when only some texts have an offset."""
     unit = kind.timestamp_unit
     try:
         numbers = texts.cast(pa.timestamp(unit)).cast(pa.int64())
