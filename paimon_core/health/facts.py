@@ -119,7 +119,7 @@ class Facts:
             "point_query_bytes": point.bytes,
             "point_query_requests": point.requests,
             "read_amplification": round(self.read_amplification, 3),
-            "space_amplification": round(held.total / max(1, held.live), 3) if held.live else 1.0,
+            "space_amplification": round(held.total / max(1, held.live), 3) if held.total else 1.0,
             "write_amplification": round((held.written + held.rewritten) / held.written, 3) if held.written else 1.0,
             "written_bytes_a_day": round(held.written / max(1.0, self.days_since(held.first_snapshot_millis)))
             if held.first_snapshot_millis is not None

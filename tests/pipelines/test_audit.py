@@ -86,7 +86,10 @@ def test_what_costs_too_much_is_told_with_its_mend(dry_lake: SmallLake) -> None:
     picture = ElementTree.fromstring(told.pictures["picture"])
     assert len([mark for mark in picture.iter() if mark.tag.endswith("rect")]) == 12
     assert told.sentence.startswith(f"score {told.details['score']}; many-sorted-runs: bucket 0 has 12 sorted runs")
-    assert f"; mend: paimon-core compact {NAME}; conflicting-options: write-only" in told.sentence
+    assert (
+        f"; mend: paimon-lake doctor --table {NAME} --fix many-sorted-runs; conflicting-options: write-only"
+        in told.sentence
+    )
 
 
 def test_a_table_without_a_source_and_a_key_has_fewer_audits(dry_lake: SmallLake) -> None:

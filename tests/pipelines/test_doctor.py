@@ -33,7 +33,7 @@ def test_it_reports_and_changes_nothing(dry_lake: SmallLake, table: Table) -> No
     result = doctor(dry_lake.settings, NAME)
     assert (result.commits, result.details["findings"], result.details["mends"]) == ((), 2, 0)
     assert "many-sorted-runs: bucket 0 has 9 sorted runs" in result.note
-    assert "; mend: paimon-core compact log.events" in result.note
+    assert "; mend: paimon-lake doctor --table log.events --fix many-sorted-runs" in result.note
     assert table.refresh().latest_snapshot() == table.latest_snapshot()
 
 

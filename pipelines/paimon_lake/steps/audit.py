@@ -25,6 +25,7 @@ from paimon_lake.loads.inputs.stale_text import stale_text
 from paimon_lake.loads.ledger.load_properties import part_of
 from paimon_lake.loads.lookup.waiting_table import waiting_text
 from paimon_lake.protocol import PipelineError
+from paimon_lake.steps.doctor import finding_text
 from paimon_lake.steps.rejects_upkeep import lost_rejects, tables_beside
 from paimon_lake.steps.row_account import account_of
 from paimon_lake.tables import open_table
@@ -105,7 +106,7 @@ def audit_health(settings: Settings, name: str) -> CheckResult:
     facts = facts_of(table.context, table.latest_snapshot(), Thresholds())
     health, picture = health_of(facts), files_picture(facts)
     findings = health.findings
-    texts = [f"{one.name}: {one.text}; mend: {one.command}" for one in findings[:3]]
+    texts = [finding_text(name, one) for one in findings[:3]]
     more = [f"{len(findings) - 3} more findings"] if findings[3:] else []
     sentence = "; ".join([f"score {health.score}", *texts, *more, *([] if findings else ["no findings"])])
     is_error = any(one.severity is FindingSeverity.ERROR for one in findings)

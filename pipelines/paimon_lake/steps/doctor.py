@@ -5,11 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 
+from paimon_core.health.finding import Finding
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.table.upkeep.mends import mend_table
+from paimon_core.table.upkeep.mends import MENDS, mend_table
 from paimon_lake.declarations import Settings
 from paimon_lake.protocol import PipelineError, StepResult
 from paimon_lake.tables import open_table, result_of, state_of
+
+
+def finding_text(table: str, finding: Finding) -> str:
+    """Return what is wrong and how it is mended: the command knows the catalog of the lake, unlike ``paimon-core``."""
+    is_mended = finding.name in MENDS
+    command = f"paimon-lake doctor --table {table} --fix {finding.name}" if is_mended else finding.command
+    return f"{finding.name}: {finding.text}; mend: {command}"
 
 
 def doctor(settings: Settings, name: str, *, fix: bool = False, findings: Collection[str] = ()) -> StepResult:
@@ -26,7 +34,7 @@ def doctor(settings: Settings, name: str, *, fix: bool = False, findings: Collec
         raise PipelineError(f"{name}: {len(failed)} of {len(mends)} mends failed: {'; '.join(failed)}")
     after = table.refresh()
     commits = [one.report.id for one in mends if isinstance(one.report, Snapshot)]
-    texts = [f"{one.name}: {one.text}; mend: {one.command}" for one in health.findings]
+    texts = [finding_text(name, one) for one in health.findings]
     mended = f"mended {', '.join(one.finding.name for one in mends)}; " if mends else ""
     details: dict[str, str | int | float] = {
         "score": health.score,
