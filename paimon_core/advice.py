@@ -13,7 +13,7 @@ REPAIR = _repair("TABLE")
 
 
 def for_table(text: str, table: str) -> str:
-    """Return the text of an error with the name of the table in the advice to repair it."""
+    """Return an error's ``text`` with the name of the table in its repair command."""
     return text.replace(REPAIR, _repair(table))
 
 
@@ -28,7 +28,7 @@ def advised(error: PaimonError, table: str) -> str:
 def with_advice(error: CorruptTable, meaning: str) -> CorruptTable:
     """Return the error with ``meaning`` and the repair command in its text.
 
-    ``facts["problem"]`` is the original text.
+    ``facts["problem"]`` is the original text. An error that already has this fact is returned unchanged.
     """
     if "problem" in error.facts:
         return error

@@ -9,7 +9,7 @@ from paimon_core.errors import InvalidRequest
 
 
 def epoch_millis(time: Any) -> int:
-    """Return a time as epoch milliseconds; raises InvalidRequest for anything else.
+    """Return ``time`` as epoch milliseconds; raises InvalidRequest when it is not a time.
 
     ``time`` is a datetime or a text in ISO format (local time if it has no time zone), a date (its first moment in
     local time), or epoch milliseconds.

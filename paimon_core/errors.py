@@ -72,7 +72,7 @@ def names_a_secret(option: str) -> bool:
 
 
 def shown(value: object, length: int = 120) -> str:
-    """Return the repr of a value for a message, cut to ``length`` characters; another text if it is nested too deep."""
+    """Return the repr of a value for a message, cut to ``length`` characters; its type if it is nested too deep."""
     try:
         return repr(value)[:length]
     except RecursionError:
@@ -103,14 +103,17 @@ class PaimonError(Exception):
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names for a message, separated by commas: the first 20, and how many there are if there are more."""
+    """Return names for a message, separated by commas: at most the first 20, and then the total if there are more."""
     found = list(names)
     shown = ", ".join(found[:_SHOWN_NAMES])
     return f"{shown}, ... ({len(found)} in all)" if len(found) > _SHOWN_NAMES else shown
 
 
 def _shown(message: str) -> str:
-    """Return the message as one line; words longer than 120 characters are cut, and names in paths longer than 255."""
+    """Return the message as one line of at most LONGEST_MESSAGE characters.
+
+    A word of more than 120 characters is cut; if it is a path, only its names of more than 255 characters are cut.
+    """
     if not message.isprintable():
         message = _LINE_END.sub(" ", message.strip())
         message = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)

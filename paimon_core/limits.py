@@ -20,7 +20,7 @@ NAME_BYTES = 200
 USER_BYTES = 200
 """Bytes of a commit user; Paimon uses the user as a part of file names."""
 COMPONENT_BYTES = 255
-"""Bytes of one component of a path that file systems allow."""
+"""The bytes that file systems allow for one component of a path."""
 PARTITION_PATH_BYTES = 1 << 11
 """Bytes of all directory names of a partition; file systems allow 4,096 for a whole path."""
 FILE_PREFIX_BYTES = 1 << 7
@@ -42,7 +42,7 @@ AVRO_DEPTH = 4 * TYPE_DEPTH
 AVRO_RECORDS = 1 << 12
 """Named types in the schema of an Avro data file; each ROW and each MAP counts as one."""
 MANIFEST_RECORDS = 64
-"""Maximum number of named types in the schema of a manifest; a reference by name nests a type in another type."""
+"""Maximum number of named types in the schema of a manifest; a type may contain earlier types by their names."""
 AVRO_RATIO = 256
 """The ratio of unpacked to packed bytes up to which Avro data may exceed MANIFEST_BYTES and AVRO_BLOCK_BYTES."""
 MANIFEST_BYTES = 64 << 20
@@ -50,11 +50,11 @@ MANIFEST_BYTES = 64 << 20
 MANIFEST_ENTRIES = 1 << 14
 """Records of a manifest or manifest list; a file with at least ENTRY_BYTES bytes for each record may have more."""
 ENTRY_BYTES = 4
-"""The fewest bytes per record in a file of more than MANIFEST_ENTRIES records; each record names a different file."""
+"""The fewest bytes per record in a file of more than MANIFEST_ENTRIES records: each record names a different file."""
 AVRO_BLOCK_BYTES = 32 << 20
 """Unpacked bytes of a block of an Avro data file; a block contains one row or more."""
 AVRO_UNCOUNTED_BYTES = 1 << 20
-"""Unpacked bytes up to which the values of an Avro block are not counted before they are decoded."""
+"""The values of an Avro block with more unpacked bytes than this are counted before the block is decoded."""
 AVRO_VALUES = 1 << 19
 """Values in a block of more than AVRO_UNCOUNTED_BYTES, and in a manifest with a ratio above VALUES_RATIO."""
 VALUES_PER_BYTE = 4
@@ -64,7 +64,7 @@ VALUES_RATIO = 64
 STORED_DEPTH = 2 * TYPE_DEPTH + 2
 """Levels of nested groups in the schema of a Parquet or ORC file; in Parquet an ARRAY or a MAP uses two levels."""
 PAGE_BYTES = 64 << 20
-"""Unpacked bytes of the largest pages of the columns of a Parquet row group that are read together."""
+"""The sum of the unpacked bytes of the largest page of each column that is read from a Parquet row group."""
 PAGE_RATIO = 256
 """The ratio of unpacked to packed bytes up to which the pages of a row group may exceed PAGE_BYTES."""
 ROW_VALUES = 1 << 23

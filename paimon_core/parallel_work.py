@@ -1,4 +1,4 @@
-"""run_parallel: calls one function for many items, in as many threads as there are processors.
+"""run_parallel: calls one function for many items, in at most as many threads as there are processors.
 
 Threads are useful because Arrow and numpy release the interpreter lock and storage calls wait for I/O. All threads take
 their items from one shared queue: a thread pool that passes each item to a worker is slow for thousands of small items.
@@ -58,4 +58,4 @@ def run_parallel(work: Callable[[Item], Result], items: Iterable[Item]) -> list[
 
 def thread_count(items: int) -> int:
     """Return the number of threads for this number of items: at most one per processor."""
-    return items if items < 2 else min(items, os.cpu_count() or 1)  # the system is asked for the count each time
+    return items if items < 2 else min(items, os.cpu_count() or 1)  # os.cpu_count asks the system at each call

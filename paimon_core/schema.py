@@ -34,7 +34,8 @@ KEY_FIELD_ID_START = 1073741823
 _ID_END = 1 << 19
 """Field ids that are given for a new table are used if all are below this number.
 
-1024 times such an id is below the ids of elements, keys and values.
+The ids of elements, keys and values in data files are 2^29 - 1 plus or minus 1024 times the id of their field or
+column; from this number on, the result would be negative.
 """
 SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
 VALUE_KIND = "_VALUE_KIND"
@@ -83,16 +84,16 @@ class DataField:
 
     @property
     def annotated(self) -> pa.Field:
-        """The Arrow field; its metadata contains the facts that the Arrow type cannot express, for ``new_schema``."""
+        """The Arrow field; its metadata, which ``new_schema`` reads, has what the Arrow type cannot express."""
         return annotated_field(self.name, Annotations(self.type, self.id, self.description, self.default))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the member of ``fields`` in a schema file; members without a value are left out."""
+        """Return the field as an object of ``fields`` in a schema file; members without a value are left out."""
         return Child(self.name, self.type, self.id, self.description, self.default).to_json()
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> DataField:
-        """Parse one member of ``fields``; raises UnsupportedFeature, which names the column, for unsupported types."""
+        """Parse one object of ``fields``; raises UnsupportedFeature, which names the column, for unsupported types."""
         try:
             kind = parse_type(value["type"])
         except UnsupportedFeature as error:
@@ -178,7 +179,7 @@ class TableSchema:
 
     @cached_property
     def trimmed_primary_keys(self) -> tuple[str, ...]:
-        """The primary key without the partition keys: the sort order of a bucket (format, conventions)."""
+        """The primary key without the partition keys: the sort order of a bucket (format 2.2)."""
         return tuple(k for k in self.primary_keys if k not in self.partition_keys)
 
     @property
@@ -284,10 +285,10 @@ def new_schema(
 ) -> TableSchema:
     """Create schema 0 of a new table from an Arrow schema; ``types`` maps column names to an exact type text.
 
-    The metadata of ``DataField.annotated`` gives exact types, comments and defaults. The metadata also gives the field
-    ids if every field has a distinct id; otherwise ids count from 0 in column order, and the fields of a nested ROW are
-    numbered directly after their column. Primary key columns become NOT NULL. Raises InvalidRequest (names, keys),
-    UnsupportedFeature (types).
+    Metadata of the Arrow fields, as ``DataField.annotated`` writes it, gives exact types, comments and defaults. The
+    metadata also gives the field ids if every field has a distinct id; otherwise ids count from 0 in column order, and
+    the fields of a nested ROW are numbered directly after their column. Primary key columns become NOT NULL. Raises
+    InvalidRequest for wrong names and keys, UnsupportedFeature for types that this library does not support.
     """
     columns = [(c.name, _column(c, (types or {}).get(c.name))) for c in arrow]
     known = [number for _, c in columns for number in (c.id, *c.type.field_ids)]
@@ -314,7 +315,7 @@ def new_schema(
 
 
 def _are_ids(numbers: Sequence[int | None]) -> bool:
-    """Whether the numbers are distinct and can be field ids, which are below the ids of elements, keys and values."""
+    """Whether the numbers are distinct and can be ids of columns and of fields of ROWs, which are below ``_ID_END``."""
     return len(set(numbers)) == len(numbers) and all(n is not None and 0 <= n < _ID_END for n in numbers)
 
 

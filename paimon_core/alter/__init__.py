@@ -3,9 +3,9 @@
 >>> from paimon_core.alter import AddColumn, RenameColumn
 >>> table = table.alter(AddColumn("note", "STRING", after="id"), RenameColumn("nm", "name"))  # doctest: +SKIP
 
-A column is a name, or a path into a nested type: a list of names, with ``element`` for the elements of an ARRAY and
-``value`` for the values of a MAP: ``["address", "city"]``, ``["lines", "element", "price"]``. ``changes_to`` returns
-the changes that lead from one schema to another.
+A column is given by its name, and a field of a nested type by a list of names, such as ``["address", "city"]``. In this
+list, ``element`` stands for the elements of an ARRAY and ``value`` for the values of a MAP: ``["lines", "element",
+"price"]``. ``changes_to`` returns the changes that lead from one schema to another.
 
 Core types and functions:
 

@@ -145,7 +145,7 @@ def _unconfirmed(context: TableContext, error: PaimonError) -> CommitStateUnknow
 
 
 def _take_back(context: TableContext, undo: Callable[[TableSchema], tuple[TableSchema, list[SchemaChange]]]) -> bool:
-    """Publish the schema that ``undo`` returns for the latest one; return False if other writers were always first."""
+    """Publish the schema that ``undo`` makes of the latest one; return False if other writers were always first."""
     for _ in tries(context.options):
         latest = context.schemas.latest()
         if latest is None:

@@ -59,8 +59,8 @@ class AddColumn:
     def place(self) -> Place:
         """The position of the new column; empty when no position is given.
 
-        With an empty position, the column is added at the end, or with the option ``add-column-before-partition``
-        before the partition keys.
+        With an empty position, the column is added at the end or, if the option ``add-column-before-partition`` is
+        true, before the partition keys.
         """
         return Place(self.first, self.last, self.after, self.before)
 

@@ -26,7 +26,7 @@ def data_columns(data: pa.Schema, schema: TableSchema, skipped: Collection[str])
     """Return the columns of the data that a write may add to the table, with their types.
 
     Columns in ``skipped``, row labels of pandas, and columns of only nulls without a type are left out. Raises
-    UnsupportedFeature, which names the column.
+    UnsupportedFeature, which names the column, for a type that a table cannot have.
     """
     return [
         DataField(-1, column.name, _type(column, schema))
@@ -36,7 +36,10 @@ def data_columns(data: pa.Schema, schema: TableSchema, skipped: Collection[str])
 
 
 def recognised(found: DataType, held: DataField | Child | None) -> DataType:
-    """Return ``found`` in the form of the column ``held``: a map as MULTISET, a struct of two binaries as VARIANT."""
+    """Return ``found``, a type of data, as the table's column ``held`` declares it.
+
+    A map becomes a MULTISET, and a struct of two binaries a VARIANT, if ``held`` has this type.
+    """
     if held is None:
         return found
     kind = held.type

@@ -34,7 +34,7 @@ def changes_to(
     drop: bool = True,
     kept_options: Collection[str] = (),
 ) -> list[SchemaChange]:
-    """Return the changes that give ``current`` the columns, comments and options of ``wanted``, in its order.
+    """Return the changes that give ``current`` the columns, their order, the comments and the options of ``wanted``.
 
     Field ids are not compared, and fields inside of ROWs keep their order. ``renamed`` maps old to new names of
     columns; without an entry, a renamed column is dropped and added. Old names that ``current`` does not have are

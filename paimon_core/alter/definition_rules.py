@@ -31,7 +31,10 @@ def check_altered(context: TableContext, old: TableSchema, new: TableSchema) -> 
 
 
 def check_dynamic(stored: TableContext, changed: TableContext) -> None:
-    """Raise the error of ``check_definition`` for ``changed``, unless ``stored`` breaks the same rule."""
+    """Raise the error of ``check_definition`` for ``changed``, unless ``stored`` breaks the same rule.
+
+    ``changed`` is the table ``stored`` with dynamic options.
+    """
     _check_new_problems(stored, changed)
 
 

@@ -126,8 +126,8 @@ def leaf_types(stored: DataType, wanted: DataType) -> Iterator[tuple[DataType, D
 def lost(before: pa.Array, after: pa.Array, stored: DataType, wanted: DataType) -> tuple[str, str] | None:
     """Return the first value that a cast and the cast back change, as texts (before, after); None without such a value.
 
-    ``before`` are values of the type ``stored``, ``after`` the same values as ``wanted``. Members of nested values that
-    only one of the two types has are not compared.
+    ``before`` has values of the type ``stored``, and ``after`` the same values cast to ``wanted``. Members of nested
+    values that only one of the two types has are not compared.
     """
     if stored.root is wanted.root and stored.root in NESTED_ROOTS:
         before, after = whole(before), whole(after)

@@ -1,7 +1,7 @@
 """Merge schema: alter a table so that it can store data with new columns or wider types (option write.merge-schema).
 
-``data_columns`` returns the columns of Arrow data. The writer in ``table.writes.merging_writer`` calls this for each
-batch.
+``data_columns`` returns the columns of Arrow data. The writer in ``table.writes.merging_writer`` calls
+``MergeRules.merged`` with these columns for each batch.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class MergeRules:
     def of(options: TableOptions, merge_schema: MergeSchema, explicit: bool | None = None) -> MergeRules | None:
         """Return the rules of an argument ``merge_schema``; None when the table must not be altered.
 
-        For an argument that is None, the option ``write.merge-schema*`` decides. Raises InvalidRequest for another
-        value.
+        If ``merge_schema`` or ``explicit`` is None, the option ``write.merge-schema`` or
+        ``write.merge-schema.explicit-cast`` decides. Raises InvalidRequest for a wrong ``merge_schema``.
         """
         if merge_schema not in (True, False, None, "widen"):
             raise InvalidRequest(f"merge_schema must be True, False or 'widen', not {merge_schema!r:.60}")

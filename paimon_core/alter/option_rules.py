@@ -19,7 +19,7 @@ _TRUE = "true"
 
 
 def check_option_change(schema: TableSchema, key: str, value: str, *, has_snapshots: bool) -> None:
-    """Raise InvalidOption when the option may not be set to ``value``, naming the option and the rule."""
+    """Raise InvalidOption, which names the option and the rule, when the option may not be set to ``value``."""
     old = schema.options.get(key)
     if value == old:
         return
@@ -33,7 +33,7 @@ def check_option_change(schema: TableSchema, key: str, value: str, *, has_snapsh
 
 
 def check_option_removal(schema: TableSchema, key: str, *, has_snapshots: bool) -> None:
-    """Raise InvalidOption when the option may not be removed, naming the option and the rule."""
+    """Raise InvalidOption, which names the option and the rule, when the option may not be removed."""
     option = option_of(key)
     if option is not None and option.fixed:
         raise InvalidOption(f"option {key!r} cannot be removed: {option.fixed}", option=key)
@@ -45,7 +45,10 @@ def check_option_removal(schema: TableSchema, key: str, *, has_snapshots: bool) 
 
 
 def _check_mutable(schema: TableSchema, key: str, old: str | None, new: str | None) -> None:
-    """Raise InvalidOption for a change that a table with snapshots does not allow; None: the option is absent."""
+    """Raise InvalidOption for a change that a table with snapshots does not allow.
+
+    ``old`` and ``new`` are None when the option is absent before or after the change.
+    """
     change = f"option {key} cannot change from {old or 'its default'} to {new or 'its default'}"
     option = option_of(key)
     if option is not None and option.immutable:

@@ -34,7 +34,7 @@ _AFTER = "\x00after"
 
 @dataclass(frozen=True, slots=True)
 class Survival:
-    """Changes of types that must keep all values, with the state of the check: ``check``, then ``check_later``."""
+    """Changes of types that must keep all values, and what was checked: call ``check``, then ``check_later``."""
 
     context: TableContext
     """The table with its schema before the change."""

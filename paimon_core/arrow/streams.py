@@ -1,7 +1,7 @@
 """Streams: opens Arrow data, DataFrames, lists and generators, and combines their batches into tables.
 
 Only one combined table is in memory, even if a generator or a stream is long. The size of a table is the size of its
-decoded rows, because the caller decodes dictionary columns. A longer batch is cut.
+decoded rows, because the caller decodes dictionary columns. A batch that is larger than a table may be is cut.
 """
 
 from __future__ import annotations

@@ -81,9 +81,7 @@ class IndexBuilder:
                     self._parts[name].append(keys_of(values, field.type))
 
     def keys(self, name: str) -> Keys | None:
-        """Return the keys of all rows added so far, for indexes of the kind ``name``; None when no index can store the
-        keys.
-        """
+        """Return the keys of the column or map key ``name`` in all rows so far; None when no index can store them."""
         return _joined(self._parts[name])
 
     def finish(self) -> bytes:

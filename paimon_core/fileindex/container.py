@@ -78,7 +78,8 @@ class FileIndex:
     def parse(read_at: Callable[[int, int], bytes], size: int, source: str) -> FileIndex:
         """Parse the head of a container of ``size`` bytes.
 
-        Raises CorruptTable naming ``source`` when it does not decode, UnsupportedFeature for a newer version.
+        Raises CorruptTable, which names ``source``, when the head does not decode, UnsupportedFeature for a newer
+        version.
         """
         with decoding(source):
             if size < _FIXED:

@@ -41,8 +41,8 @@ def matching_rows(
     """Return for each row of the file whether it may match; None when all rows may match or the index cannot decide it.
 
     ``columns`` maps a column name in the filter to the name of the column in the file and its type; columns that are
-    not in ``columns`` are not tested. Raises CorruptTable naming the index when it does not decode or does not fit the
-    file.
+    not in ``columns`` are not tested. Raises CorruptTable, which names the index, when the index does not decode or
+    does not fit the file.
     """
     if not 0 < row_count <= MOST_ROWS:
         return None

@@ -206,7 +206,7 @@ def bytes_of(array: pa.Array) -> bytes:
 
 @dataclass(frozen=True)
 class Distinct:
-    """The distinct keys of a column, ascending: ``ints`` or ``texts``."""
+    """The distinct keys of a column, ascending, in ``ints`` or in ``texts``; the other member is None."""
 
     ints: Ints | None
     texts: pa.Array | None

@@ -26,7 +26,7 @@ def to_pandas(rows: pa.Table, dtype_backend: str) -> pandas.DataFrame:
 
 
 def in_chunks(rows: pa.RecordBatchReader, count: int, dtype_backend: str) -> Iterator[pandas.DataFrame]:
-    """Yield DataFrames of ``count`` rows (the last may have fewer); raises the errors of ``to_pandas`` at once."""
+    """Yield DataFrames of ``count`` rows (the last may have fewer); the call raises the errors of ``to_pandas``."""
     return _chunks(rows, count, _settings(dtype_backend))
 
 

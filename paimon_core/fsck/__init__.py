@@ -1,6 +1,6 @@
 """fsck: checks the invariants of a table and reports findings; it writes nothing.
 
-Import `check`. The module `invariants` lists the rules; the other modules check the rules.
+The module `check` is the entry. The module `invariants` lists the rules; the other modules check the rules.
 
 Core types and functions:
 

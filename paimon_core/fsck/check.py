@@ -2,7 +2,8 @@
 
 A quick check reads metadata and listings; a deep check also reads every data file. No damage of the table ends the
 check. A table can be checked while writers change it: when its snapshots, tags, consumers, changelogs, schemas or
-branches change during the check, the check is repeated, and only findings that occur in every run are reported.
+branches change during the check, the check is repeated. If they change in every run, only the errors and warnings that
+occur in all runs are reported.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ TRIES = 3
 
 
 def check(context: TableContext, *, deep: bool = False) -> Report:
-    """Check the table of ``context`` on all branches; up to ``TRIES`` times when it changes during the check.
+    """Check the table of ``context`` on all branches; repeat the check, up to ``TRIES`` runs, when the table changes.
 
     Java's expiry deletes the files of a snapshot before the snapshot file. A check that runs between the two deletions
     may report missing files.

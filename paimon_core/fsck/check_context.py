@@ -28,7 +28,10 @@ class CheckRun:
     reached: set[str] = field(default_factory=set)
     """The paths of the referenced metadata and index files that have been checked so far."""
     data: dict[str, int] = field(default_factory=dict)
-    """Names of data files and extra files; the value is a hash of a data file's record, 0 for an extra file."""
+    """Names of data files and extra files.
+
+    The value is a hash of the data file's manifest entry, or 0 for an extra file.
+    """
     schema_ids: set[int] = field(default_factory=set)
     """The schema ids of the branch."""
     broken: set[str] = field(default_factory=set)
@@ -54,7 +57,7 @@ class CheckRun:
         return True
 
     def has_file(self, path: str, location: Location, size: int | None = None) -> bool:
-        """Check that a file exists and has the recorded ``size``, if given (I6); return True if the file does."""
+        """Check that a file exists and, if ``size`` is given, has this size (I6); return whether this is so."""
         self.collector.check("I6")
         found = self._size(path)
         if found is None and location.path is not None and not self.context.storage.exists(location.path):

@@ -46,7 +46,7 @@ class Report:
     checked: Mapping[str, int] = field(default_factory=dict)
     """How many objects each invariant was checked on; 0: the table has no such object."""
     skipped: Mapping[str, str] = field(default_factory=dict)
-    """For each invariant that was not checked, or not on the whole table: the reason."""
+    """The reason for each invariant that was not checked, or was checked on a part of the table only."""
     left_out: int = 0
     """Number of findings beyond the maximum of a report."""
 

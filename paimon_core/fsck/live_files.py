@@ -74,7 +74,7 @@ class CheckedFiles:
         """Check that the next snapshot starts with the files of this object (I7).
 
         ``base`` are the manifests of the files with which the next snapshot starts. Return False when a manifest cannot
-        be read, or when files were added or are missing.
+        be read, or when the next snapshot starts with more files or with fewer files.
         """
         current, following = {m.file_name for m in self.manifests}, {m.file_name for m in base}
         net: Counter[Any] = Counter()

@@ -166,8 +166,8 @@ class Group:
     ) -> GroupVersion:
         """Publish existing snapshots of tables (by ``database.table``) as the next version, with these tables only.
 
-        With a ``token`` the publish happens exactly once, even when the call is repeated. Raises SnapshotNotFound; when
-        a snapshot is removed after the publish was decided, call ``abandon``.
+        With a ``token`` the publish happens exactly once, even when the call is repeated. Raises SnapshotNotFound when
+        a snapshot does not exist; when it is removed after the publish was decided, call ``abandon``.
         """
         if not snapshots:
             raise InvalidRequest(f"a publish of group {self.name} needs a snapshot of at least one table")
@@ -180,8 +180,8 @@ class Group:
 
         The versions in between are withdrawn.
 
-        Later commits to the tables are removed, as with ``Table.rollback``. Raises NotFound, and InvalidRequest for a
-        withdrawn version and for a version with other tables than the latest.
+        Later commits to the tables are removed, as with ``Table.rollback``. Raises NotFound when version ``to`` does
+        not exist, InvalidRequest when it is withdrawn or has other tables than the latest version.
         """
         target = self.store.version(whole("to", to))
         if (latest := self.latest()) is not None and latest.tables.keys() != target.tables.keys():

@@ -121,7 +121,7 @@ class GroupVersion:
 
     number: int
     tables: Mapping[str, Member]
-    """The snapshot and tag of each table, by ``database.table``; for unchanged tables as in the version before."""
+    """The snapshot and tag of each table, by ``database.table``; an unchanged table has those of the version before."""
     time_millis: int
     properties: Mapping[str, str] = field(default_factory=dict)
     restores: int | None = None

@@ -40,24 +40,28 @@ class GroupStore:
         return sorted(int(match.group(2)) for match in found if match and match.group(1) == kind)
 
     def intent(self, number: int) -> Intent:
-        """Read one intent; raises NotFound, CorruptTable."""
+        """Read one intent; raises NotFound when it does not exist, CorruptTable when it does not decode."""
         return self._read("intent", number, Intent.from_bytes)
 
     def version(self, number: int) -> GroupVersion:
-        """Read one version; raises NotFound, which names the existing versions, CorruptTable."""
+        """Read one version.
+
+        Raises NotFound, which names the existing versions, when it does not exist, CorruptTable when it does not
+        decode.
+        """
         return self._read("version", number, GroupVersion.from_bytes)
 
     def create_intent(self, intent: Intent) -> bool:
         """Create an intent; return False when another intent has its number.
 
-        Raises CommitStateUnknown.
+        Raises CommitStateUnknown when it is not known whether the intent was created.
         """
         return self._create(f"intent-{intent.number}", intent.to_bytes())
 
     def create_version(self, version: GroupVersion) -> bool:
         """Create a version, which makes it visible; return False when another process has already created it.
 
-        Raises CommitStateUnknown.
+        Raises CommitStateUnknown when it is not known whether the version was created.
         """
         return self._create(f"version-{version.number}", version.to_bytes())
 

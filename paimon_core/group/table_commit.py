@@ -123,7 +123,10 @@ def check_buckets(table: Table, messages: Sequence[CommitMessage], mode: Mode, g
 
 
 def is_part_committed(table: Table, part: Part, intent: Intent, group: str) -> bool:
-    """Whether the table has committed its part; raises TableNotFound for a table that was re-created."""
+    """Whether the table has committed its part; False for a part that changes nothing.
+
+    Raises TableNotFound for a table that was re-created.
+    """
     _check_same(table, part, intent, group)
     if part.mode is Mode.SNAPSHOT:
         return False

@@ -13,7 +13,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 
 RULES = (*FILE_RULES, *BUCKET_RULES, *HISTORY_RULES, *METADATA_RULES)
-"""All rules; their findings are listed in this order when costs are equal."""
+"""All rules; findings of the same severity and cost are listed in the order of their rules."""
 
 
 def check_health(context: TableContext, snapshot: Snapshot | None, thresholds: Thresholds | None = None) -> Health:
@@ -25,7 +25,7 @@ def check_health(context: TableContext, snapshot: Snapshot | None, thresholds: T
 
 
 def health_of(facts: Facts) -> Health:
-    """Return the measures of facts and what the rules find in them."""
+    """Return the measures of ``facts`` and the findings of all rules, worst first."""
     findings = [finding for rule in RULES for finding in rule(facts)]
     findings.sort(key=lambda one: (one.severity is not Severity.ERROR, -one.cost_bytes))
     return Health(

@@ -1,8 +1,8 @@
 """Cost: what a read of a table costs, estimated from its layout.
 
-A full scan reads each live data file once, and merges the rows of buckets with several sorted runs. To compare files,
-merges and requests, each is told in bytes of a file that is only decoded: a request counts as ``REQUEST_BYTES``, and a
-byte of a bucket that is merged as ``MERGE_FACTOR`` bytes.
+A full scan reads each live data file once, and merges the rows of buckets with several sorted runs. All costs are
+converted to bytes of files that are decoded and not merged: a request counts as ``REQUEST_BYTES``, and a byte of a
+bucket whose rows are merged as ``MERGE_FACTOR`` bytes.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from paimon_core.health.layout import Layout
 from paimon_core.metadata.manifests.entries import ManifestFile
 
 REQUEST_BYTES = 256 << 10
-"""The bytes that an object store delivers in the 20 milliseconds to the first byte, at 12 MB/s a stream."""
+"""The bytes that a stream of 12 MB/s delivers in the 20 milliseconds until the first byte of a request arrives."""
 MERGE_FACTOR = 2.0
 """Merging the rows of a file takes about twice the processor time of decoding it (docs/benchmarks.md)."""
 REQUESTS_A_FILE = 2
-"""The end of the file with its footer, and its columns."""
+"""One request for the end of the file with its footer, and one for its columns."""
 METADATA_REQUESTS = 4
-"""The hint, the snapshot and its two manifest lists."""
+"""Requests for the hint, the snapshot and its two manifest lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Cost:
 
     @property
     def weight(self) -> float:
-        """The cost as one number, in bytes that are only decoded."""
+        """The cost as one number, in bytes of files that are decoded and not merged."""
         return self.bytes + (MERGE_FACTOR - 1) * self.merged_bytes + REQUEST_BYTES * self.requests
 
 
@@ -48,7 +48,7 @@ def scan_cost(layout: Layout, manifests: list[ManifestFile]) -> Cost:
 
 
 def needed_cost(layout: Layout, manifests: int) -> Cost:
-    """Return the cost of a full scan of the same bytes after a full compaction, with so many manifests."""
+    """Return the cost of a full scan of the same bytes after a full compaction, with this number of manifests."""
     requests = METADATA_REQUESTS + manifests + REQUESTS_A_FILE * int(layout.needed_files.sum())
     tails = np.minimum(layout.tail_bytes, TAIL_BYTES * layout.needed_files).sum()
     return Cost(layout.total_bytes + int(tails), requests)
@@ -57,7 +57,8 @@ def needed_cost(layout: Layout, manifests: int) -> Cost:
 def point_query_cost(layout: Layout) -> Cost:
     """Return the mean cost of a query of one key in one bucket, weighted by the rows of the buckets.
 
-    One file of each sorted run may have the key; of a file, the footer and one row group of at most the file are read.
+    One file of each sorted run may have the key. A read needs the footer and one row group of each such file; the
+    estimate counts the whole file, with the mean size of the files.
     """
     rows = float(layout.rows.sum())
     if rows == 0:

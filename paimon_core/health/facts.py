@@ -36,7 +36,7 @@ class Facts:
     held: Held
     consumers: tuple[Consumer, ...]
     deleted_rows: int
-    """Rows of kind -D in files, and rows that deletion vectors mark."""
+    """Rows of kind -U and -D in files, and rows that deletion vectors mark, as far as their numbers are recorded."""
     now_millis: int
 
     @property
@@ -46,12 +46,12 @@ class Facts:
 
     @property
     def needed(self) -> Cost:
-        """The cost of a full scan after a full compaction; commits merge manifests from ``merge-min-count`` on."""
+        """The cost of a full scan after a full compaction, with at most ``manifest.merge-min-count`` manifests."""
         return needed_cost(self.layout, min(len(self.manifests), self.context.options["manifest.merge-min-count"]))
 
     @property
     def entries(self) -> int:
-        """The entries of all manifests, also those of files that were deleted."""
+        """The number of entries in all manifests, including the entries of deleted files."""
         return sum(m.num_added_files + m.num_deleted_files for m in self.manifests)
 
     def days_since(self, millis: int) -> float:
@@ -66,7 +66,7 @@ class Facts:
     def command(self, text: str, *arguments: str) -> str:
         """Return a command of ``paimon-core`` for this table and branch, as typed in a shell.
 
-        ``text`` is the command, and each argument one word that is quoted where a shell needs it.
+        ``text`` is the name of the command. Each argument becomes one word, in quotes if a shell needs them.
         """
         on_branch = () if self.context.branch == MAIN else ("--branch", self.context.branch)
         return " ".join(("paimon-core", text, *map(_quoted, (self.table, *arguments, *on_branch))))
@@ -80,13 +80,14 @@ class Facts:
     def score(self) -> int:
         """200 / (read amplification + space amplification), so it follows from costs, not from numbers of findings.
 
-        Of the space, only what exceeds ``Thresholds.held_bytes`` counts: the history of a small table costs nothing.
+        Of the bytes that are not live, only those beyond ``Thresholds.held_bytes`` count, so that the history of a
+        small table does not lower its score.
         """
         extra = max(0, self.held.total - self.held.live - self.thresholds.held_bytes)
         return round(200 / (self.read_amplification + 1 + extra / max(1, self.held.live)))
 
     def measures(self) -> Mapping[str, float]:
-        """Return the numbers of docs/health.md."""
+        """Return the measures that docs/health.md lists, by name."""
         layout, held, point = self.layout, self.held, point_query_cost(self.layout)
         snapshot = self.snapshot
         return {
@@ -130,14 +131,16 @@ class Facts:
         }
 
     def fix_command(self, finding: str, *thresholds: str) -> str:
-        """Return the command that runs the mend of a finding, with those of its thresholds that are not the default."""
+        """Return the command that runs the mend of a finding, with its ``thresholds`` that do not have their
+        default.
+        """
         values = ((name, getattr(self.thresholds, name)) for name in thresholds)
         changed = [f"{name}={value}" for name, value in values if value != getattr(Thresholds(), name)]
         return self.command("doctor", "--fix", finding, *(word for one in changed for word in ("--threshold", one)))
 
 
 def _quoted(word: str) -> str:
-    """Return a word as typed in a shell: in double quotes where this is enough, because changes have single ones."""
+    """Return a word as typed in a shell: if possible in double quotes, because schema changes have single quotes."""
     if re.fullmatch(r"[\w.,:=/@%+-]+", word):
         return word
     return shlex.quote(word) if re.search(r'["$`\\!]', word) else f'"{word}"'
@@ -165,7 +168,7 @@ def facts_of(context: TableContext, snapshot: Snapshot | None, thresholds: Thres
 
 
 def _in_vectors(context: TableContext, snapshot: Snapshot | None) -> int:
-    """Return the number of rows that deletion vectors mark, as far as it is recorded."""
+    """Return the number of rows that deletion vectors mark, as far as the index manifest records their numbers."""
     if snapshot is None or snapshot.index_manifest is None:
         return 0
     with context.manifests.reading(snapshot):

@@ -54,13 +54,13 @@ class Finding:
     text: str
     """One or two sentences: what was measured, where, and what it costs."""
     command: str
-    """The command that mends it, as typed on a command line."""
+    """The command that mends the problem, as typed on a command line."""
     mend_cost: str
     """What the command costs, such as the bytes that it rewrites."""
     cost_bytes: int = 0
     """Bytes that each full scan reads, or that storage holds, in addition to what is needed; findings sort by this."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """Options that prevent it in future: for ``ALTER TABLE``, or for ``options:`` of a declared table."""
+    """Options that prevent the problem in future: for ``ALTER TABLE``, or for ``options:`` of a declared table."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """What ``Table.mend`` needs, such as the names of tags; JSON values."""
     safe: bool = False
@@ -110,7 +110,7 @@ class Health:
         return "\n".join(lines)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the same as values of JSON types."""
+        """Return this object as values of JSON types."""
         findings = [{**asdict(f), "options": dict(f.options), "arguments": dict(f.arguments)} for f in self.findings]
         return {
             "table": self.table,

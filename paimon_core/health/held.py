@@ -1,8 +1,8 @@
 """Held: the bytes of a table's data files by what holds them.
 
 A file belongs to the first of these that uses it: the latest version, then the snapshots of main, then changelogs that
-outlive their snapshots, then tags, the newest first, then branches. So the sums add up to the bytes that an expiry, a
-deleted tag or a deleted branch would free at most. Files are told apart by a hash of their names, as in plans.
+outlive their snapshots, then tags, the newest first, then branches. So each sum is the most that an expiry, or the
+deletion of a tag or a branch, can free. Files are identified by a hash of their names, as in plans.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class HeldByTag:
 
 @dataclass(frozen=True, slots=True)
 class HeldByBranch:
-    """A branch with the bytes that only it uses."""
+    """A branch with the bytes that neither main nor a branch before it, in the order of names, uses."""
 
     name: str
     bytes: int
@@ -52,7 +52,7 @@ class Version:
 
     @property
     def compacts(self) -> bool:
-        """Whether the new files have rows that the table had before."""
+        """Whether the snapshot is a compaction, whose new files only have rows that the table had before."""
         return self.snapshot.commit_kind is CommitKind.COMPACT
 
 
@@ -62,15 +62,15 @@ class Held:
 
     live: int = 0
     snapshots: int = 0
-    """Bytes that only snapshots before the latest use, with the changelog files of all snapshots."""
+    """Bytes that only snapshots before the latest use, and the bytes of the changelog files of all snapshots."""
     if_oldest: tuple[int, ...] = ()
-    """For each snapshot, oldest first: what ``snapshots`` is when all older snapshots have expired."""
+    """For each snapshot, oldest first: the value of ``snapshots`` if all older snapshots had expired."""
     changelogs: int = 0
-    """Bytes that only changelogs use whose snapshots have expired."""
+    """Bytes that only the changelogs of expired snapshots use."""
     changelog_count: int = 0
     tags: tuple[HeldByTag, ...] = ()
     branches: tuple[HeldByBranch, ...] = ()
-    """The newest first."""
+    """The branches except main, by name; ``tags`` has the newest tag first."""
     versions: tuple[Version, ...] = ()
     """The snapshots that exist, the oldest first."""
 
@@ -90,12 +90,12 @@ class Held:
 
     @property
     def written(self) -> int:
-        """Bytes of new files of APPEND and OVERWRITE snapshots since the first snapshot."""
+        """Bytes of the new files of all APPEND and OVERWRITE snapshots that exist."""
         return sum(v.new_bytes for v in self.versions if not v.compacts)
 
     @property
     def rewritten(self) -> int:
-        """Bytes of new files of COMPACT snapshots since the first snapshot."""
+        """Bytes of the new files of all COMPACT snapshots that exist."""
         return sum(v.new_bytes for v in self.versions if v.compacts)
 
     @property
@@ -112,7 +112,7 @@ class _Known:
     digests: Digests = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def add(self, parts: Iterable[tuple[Digests, npt.NDArray[np.int64]]]) -> int:
-        """Add files, given by digests and sizes, and return the bytes of those that were not counted before."""
+        """Add files, given by digests and sizes; return the bytes of the files that were not counted before."""
         listed = list(parts)
         if not listed:
             return 0
@@ -187,7 +187,7 @@ def _of_branch(branch: TableContext, known: _Known, changed_millis: int) -> Held
 def _of_history(
     context: TableContext, snapshots: Sequence[Snapshot], deltas: Sequence[EntryColumns]
 ) -> Iterator[tuple[Digests, Digests]]:
-    """Yield the files of the first snapshot, and those that the following snapshots added."""
+    """Yield the files of the first snapshot, and the files that the following snapshots added."""
     for snapshot in snapshots[:1]:
         yield from _if_there(context, snapshot)
     for columns in deltas[1:]:

@@ -24,7 +24,7 @@ UNKNOWN_TIME = np.iinfo(np.int64).min
 
 @dataclass(frozen=True)
 class Layout:
-    """One value per bucket that has files, except for ``partitions``; all arrays have the same length."""
+    """Arrays with one value for each bucket that has files; only ``partitions`` has one value for each partition."""
 
     partitions: Sequence[bytes]
     """The distinct serialized partitions."""
@@ -40,12 +40,13 @@ class Layout:
     runs: Numbers
     """Sorted runs: each file of level 0, and each higher level with files. Without a primary key: files."""
     merged_bytes: Numbers
-    """Bytes of buckets with several sorted runs, whose rows a read must merge; 0 for the others, and for tables whose
-    reads leave out level 0 instead."""
+    """The bytes of a bucket with several sorted runs, whose rows a read must merge; 0 for a bucket with one run, and
+    for all buckets of a table whose reads leave out level 0.
+    """
     needed_files: Numbers
     """The number of files of ``target-file-size`` that the bytes of the bucket need."""
     deleted: Numbers
-    """Rows of kind -U and -D in the files, where it is recorded."""
+    """Rows of kind -U and -D in the files that record this number."""
     without_index: Numbers
     """Files without a file index, in their manifest entry or beside them, that could have one.
 
@@ -87,7 +88,10 @@ class Layout:
 
 
 def layout_of(context: TableContext, snapshot: Snapshot | None) -> Layout:
-    """Return the layout of a snapshot; raises SnapshotNotFound, CorruptTable."""
+    """Return the layout of a snapshot.
+
+    Raises SnapshotNotFound when it has expired, CorruptTable for metadata that cannot be read.
+    """
     if snapshot is None:
         none = np.zeros(0, np.int64)
         return Layout([], *[none] * 14)

@@ -17,17 +17,17 @@ class Thresholds:
     """The values from which on something is a finding; docs/health.md says where each default comes from."""
 
     avoidable_files: int = 50
-    """Files that a compaction would save. Finding from this number on, if they are at least half of all files."""
+    """Files that a full compaction would save: a finding if they are at least half of all files."""
     hot_bucket_ratio: float = 5.0
     """Bytes of the largest bucket of a partition, divided by the mean of its other buckets."""
     hot_bucket_bytes: int = 64 * _MIB
     """A smaller bucket is never hot: reading it takes less than a second."""
     bucket_bytes_least: int = 20 * _MIB
-    """Mean bytes of a bucket: a tenth of the 200 MB from which on Paimon recommends another bucket."""
+    """Mean bytes of a bucket: a tenth of 200 MB, the least size that Paimon recommends."""
     buckets_least: int = 8
     """A partition with fewer buckets never has too many."""
     bucket_bytes_most: int = 10 * _GIB
-    """Mean bytes of a bucket: ten times the 1 GB that Paimon recommends at most."""
+    """Mean bytes of a bucket: ten times 1 GB, the largest size that Paimon recommends."""
     small_partitions: int = 500
     """Partitions, if their mean size is below ``partition_bytes_least``."""
     partition_bytes_least: int = 16 * _MIB
@@ -37,7 +37,7 @@ class Thresholds:
     deleted_rows: int = 1_000
     """With fewer deleted rows there is no finding."""
     level_0_hours: float = 24.0
-    """The age of the oldest file of level 0: a nightly compaction has not run."""
+    """The age of the oldest file of level 0 or of the postpone bucket: a nightly compaction has not run."""
     snapshots: int = 500
     """Snapshots that have not expired."""
     tags: int = 30
@@ -49,13 +49,15 @@ class Thresholds:
     consumer_days: float = 7.0
     """The time since a streaming reader wrote its position."""
     manifests: int = 100
-    """Manifests of one version: more than three times ``manifest.merge-min-count``, so merging does not happen."""
+    """Manifests of one version: more than three times ``manifest.merge-min-count``, so commits do not merge them."""
     dead_entries_ratio: float = 3.0
     """Entries in manifests, divided by live files."""
     held_ratio: float = 0.5
     """Bytes that only old snapshots hold, as a share of the live bytes."""
     held_bytes: int = 64 * _MIB
-    """Fewer bytes are no finding, whatever holds them."""
+    """Old snapshots that hold fewer bytes are no finding because of these bytes, and fewer held bytes do not lower
+    ``score``.
+    """
 
     def __post_init__(self) -> None:
         """Raise InvalidRequest for a value that is negative, not a number or of another type than the default."""

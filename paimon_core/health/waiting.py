@@ -26,7 +26,10 @@ class Waiting:
 
 
 def waiting_of(context: TableContext, snapshot: Snapshot | None) -> Waiting:
-    """Return the waiting rows of a snapshot; raises SnapshotNotFound, CorruptTable."""
+    """Return the waiting rows of a snapshot.
+
+    Raises SnapshotNotFound when it has expired, CorruptTable for metadata that cannot be read.
+    """
     if snapshot is None or not context.is_postponed:
         return Waiting()
     with context.manifests.reading(snapshot):

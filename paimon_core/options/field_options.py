@@ -29,7 +29,7 @@ class FieldOptions:
 
 @dataclass(frozen=True, slots=True)
 class SequenceGroup:
-    """Columns that are updated together, ordered by the ordering columns (option ``fields.<g>.sequence-group``)."""
+    """Columns that are updated together, in the order of other columns (option ``fields.<columns>.sequence-group``)."""
 
     ordering: tuple[str, ...]
     """The ordering columns, which are compared one after the other, ascending; null is the smallest value."""

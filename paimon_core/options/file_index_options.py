@@ -61,7 +61,7 @@ def parse_file_indexes(texts: Mapping[str, str]) -> tuple[IndexedColumn, ...]:
     """Return the indexes that file index options declare; ``is_file_index_option`` must be true for all ``texts``.
 
     The options of a map column apply to all of its keys. An option has no effect if the column does not have the index
-    of this option. Raises ValueError naming the option for a bad value.
+    of this option. Raises ValueError, which names the option, for a bad value.
     """
     found: dict[tuple[str, str | None, str], None] = {}
     given: dict[tuple[str, str], dict[str, Any]] = {}

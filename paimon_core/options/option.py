@@ -83,7 +83,7 @@ class Option:
     fixed: str = ""
     """Why the option of an existing table can never be set or removed; "" when it can."""
     argument: str = ""
-    """The argument that sets this value for a new table, which does not accept the option; "" for other options."""
+    """The argument, or "the catalog", that sets this value for a new table, which refuses the option; "" otherwise."""
 
 
 _PARSERS: Mapping[Kind, Callable[[str], Any]] = {
@@ -139,7 +139,7 @@ def refused(
     stops: Stops = Stops.READS,
     **properties: Any,
 ) -> Option:
-    """Return an option of a feature that is not supported; only its default, or a blank text, is accepted."""
+    """Return an option of an unsupported feature: only its default is accepted, or a blank text if it has none."""
     reader = _off if kind is BOOLEAN else one_of(default) if default else _blank
     return Option(key, kind, default, meaning, Support.REFUSED, reader, None, values, stops, **properties)
 

@@ -44,9 +44,7 @@ _OBEYED: Mapping[str, tuple[Option, ...]] = {
     "Spark": jobs.SPARK,
     "Other features": features.OPTIONS,
 }
-"""By subject: the options that this library obeys, and options that are not set by their key, such as
-``primary-key``.
-"""
+"""By subject: the options that this library obeys, and ``type``, ``path``, ``primary-key`` and ``partition``."""
 _OTHERS = other_engines.by_subject()
 SUBJECTS: Mapping[str, tuple[Option, ...]] = {
     subject: (*options, *_OTHERS.get(subject, ())) for subject, options in _OBEYED.items()
@@ -55,7 +53,7 @@ SUBJECTS: Mapping[str, tuple[Option, ...]] = {
 OPTIONS: Mapping[str, Option] = MappingProxyType({o.key: o for options in SUBJECTS.values() for o in options})
 """All options by name. In the name of a column's option, ``*`` stands for the column."""
 OLDER_NAMES: Mapping[str, str] = {older: option.key for option in OPTIONS.values() for older in option.older}
-"""Older name to current name."""
+"""Maps an older name of an option to its current name."""
 KNOWN = frozenset({*OPTIONS, *OLDER_NAMES})
 PREFIXES: tuple[Option, ...] = (
     carried("parquet.*", TEXT, "", "properties of the Parquet writer"),
@@ -73,7 +71,7 @@ PREFIXES: tuple[Option, ...] = (
         for index in ("pk-vector", "pk-btree", "pk-bitmap", "pk-multivalue", "pk-full-text")
     ),
 )
-"""Options whose names contain ``*``, which stands for any ending.
+"""Options whose names end with ``*``, which stands for any ending; ``*`` after ``fields.`` stands for a column.
 
 These options configure writers of files, or features that another option turns on.
 """

@@ -19,7 +19,7 @@ def resembled(name: str, known: Collection[str]) -> str | None:
     """Return the known name that ``name`` probably stands for; None when it resembles no known name.
 
     Two names resemble each other when only a few letters or the separators differ, or when both start with the same
-    word and a dot: for ``snapshot.keep``, the most similar option ``snapshot.*`` is returned.
+    word and a dot: for ``snapshot.keep``, the most similar of the names that start with ``snapshot.`` is returned.
     """
     plain = {_plain(k): k for k in known}
     if found := difflib.get_close_matches(_plain(name), plain, 1, 0.81):

@@ -1,8 +1,8 @@
 """TableOptions: the options of one table, parsed (format 18).
 
 An option of Paimon is obeyed, is ignored (if it changes no row), or is refused by an error (if it needs a feature that
-is not supported). A key that is not an option of Paimon is ignored; when it resembles the name of an option, it is
-refused.
+is not supported). A key that is not an option of Paimon is ignored, unless it resembles the name of an option: then it
+is refused, because it is probably misspelled.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class TableOptions:
         For a new table, raises InvalidOption for a bad value, for a size or duration without unit, and for a key that
         is not an option of Paimon but resembles one. For an existing table, raises UnsupportedFeature for an
         unsupported value that could change the result of a read, and for a name that differs from an option in one
-        letter.
+        letter or is an unknown ``fields.*``.
         """
         if creating:
             for key in options:
@@ -220,7 +220,7 @@ class _Parser:
         return Use.IDLE
 
     def _stopped(self, stops: Stops, key: str, text: str, message: str) -> Use:
-        """Return the use of an option with an unsupported value, and record it, or raise UnsupportedFeature."""
+        """Record an unsupported value of an option, and return its use; raises UnsupportedFeature if it stops reads."""
         if stops is Stops.READS:
             raise self._unsupported_error(key, text, message)
         if stops is Stops.NOTHING:
@@ -229,7 +229,7 @@ class _Parser:
         return Use.STOPS_WRITES if stops is Stops.WRITES else Use.STOPS_READS
 
     def _check_foreign(self, key: str, text: str) -> None:
-        """Refuse a key that differs from an option of Paimon in one letter, because it is a mistake or damage."""
+        """Refuse an unknown column option, and a key that differs from an option in one letter: mistakes or damage."""
         if key.startswith(FIELD_PREFIX):
             message = f"option {key!r} = {text!r:.80} is not supported"
         elif (known := nearest(key, KNOWN)) is not None:

@@ -88,7 +88,7 @@ class ScanDescription:
         return () if self.damaged is None else tuple(sorted(self.damaged.found))
 
     def with_plan_of(self, other: ScanDescription) -> Self:
-        """Return this description with the plan of ``other``, if that exists; both scans must have the same splits."""
+        """Return this description with the plan of ``other``, if it was made; both scans must have the same splits."""
         if "plan" in other.__dict__:
             self.__dict__["plan"] = other.plan
         return self

@@ -1,10 +1,11 @@
 """Extremes: the least and greatest value of a column, and the first rows in the order of a column, from few files.
 
-Files are read in the order of their bounds. A file is left out when its bounds show that it cannot change the answer.
-As soon as a value, or enough rows, are known, an additional filter leaves out rows and row groups that cannot change
-the answer. Bounds need not be exact for this filter: a truncated text still bounds the values. Exact bounds are needed
-for a least or greatest value that is taken from bounds without a read of the file. The bounds of integers, dates,
-times, decimals and booleans are exact.
+The rows are read in units: a unit is one file, or the files of a section that must be merged. Units are read in the
+order of their bounds, and a unit is left out when its bounds show that it cannot change the answer. When a value is
+known, or enough rows are known, an additional filter leaves out rows and row groups that cannot change the answer.
+Bounds need not be exact for this filter: a truncated text still bounds the values. Exact bounds are needed for a least
+or greatest value that is taken from bounds without a read of the file. The bounds of integers, dates, times, decimals
+and booleans are exact.
 """
 
 from __future__ import annotations
@@ -37,16 +38,16 @@ _NANOSECONDS = 6
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """A file or a section of files, with the bounds of the column that its metadata states."""
+    """A file or a section of files, with the facts about the column that its metadata states."""
 
     split: Split
     best: Any
-    """No value of the unit comes before this value in the order of the read; None: unknown."""
+    """A bound: no value of the unit comes before it in the order of the read; None: no bound is known."""
     has_nulls: bool
     """Whether a value may be null."""
     only_nulls: bool
     exact: bool
-    """Whether a row of the unit certainly has the value ``best``, or ``only_nulls`` is certain."""
+    """Whether a row of the unit certainly has the value ``best``, or all its values are certainly null."""
 
 
 def extreme(scan: ScanDescription, column: str, *, greatest: bool) -> Any:
@@ -167,7 +168,7 @@ def _range(pruner: ValuePruner, unit: Split, field: DataField, *, descending: bo
 def _in_order(units: Iterable[_Unit], *, descending: bool, nulls_first: bool = False) -> Sequence[_Unit]:
     """Return the units in reading order: by their bounds, then units without a bound, then units with only nulls.
 
-    With ``nulls_first``, units that may have nulls and units without a bound come first.
+    With ``nulls_first``, units that may have nulls, and units without a bound, come before all other units.
     """
     unknown: list[_Unit] = []
     known: list[_Unit] = []
@@ -180,14 +181,14 @@ def _in_order(units: Iterable[_Unit], *, descending: bool, nulls_first: bool = F
 
 
 def _adds_nothing(unit: _Unit, last: Any, *, descending: bool, nulls_first: bool) -> bool:
-    """Whether no row of the unit comes before the row with the value ``last``."""
+    """Whether it is certain that no row of the unit comes before the row with the value ``last``."""
     if nulls_first and unit.has_nulls:
         return False
     return _is_no_better(unit, last, descending=descending)
 
 
 def _is_no_better(unit: _Unit, value: Any, *, descending: bool) -> bool:
-    """Whether no value of the unit comes before ``value``."""
+    """Whether it is certain that no value of the unit comes before ``value``."""
     if unit.only_nulls:
         return True
     if value is None or unit.best is None or value != value:

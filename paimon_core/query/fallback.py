@@ -76,7 +76,7 @@ class FallbackRows:
         return FallbackRows(first, replace(second, source=PlannedRows(PlanWithout(first))))
 
     def plan(self, scan: ScanDescription) -> ScanPlan:
-        """Raise UnsupportedFeature."""
+        """Raise UnsupportedFeature, because the splits of a plan are of one branch."""
         raise UnsupportedFeature(
             f"table {scan.context.name}: a scan of two branches has no splits of one snapshot: read all of it"
         )
@@ -140,8 +140,9 @@ def _partitions(scan: Scan) -> frozenset[bytes]:
 def fallback_scan(scan: Scan, columns: Sequence[str] | None, where: Where | None, *, micros: bool = False) -> Scan:
     """Return a scan of two branches when an option names another branch to read, else ``scan`` unchanged.
 
-    A pinned scan reads the other branch at the time of the pinned snapshot. Raises BranchNotFound, SchemaMismatch for
-    branches with other columns, UnsupportedFeature for an option that selects only some files.
+    A pinned scan reads the other branch at the time of the pinned snapshot. Raises BranchNotFound when the other branch
+    does not exist, SchemaMismatch when it has other columns, UnsupportedFeature when the scan selects files by their
+    creation time.
     """
     context = scan.context
     found = other_branch(context)

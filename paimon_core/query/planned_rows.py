@@ -68,7 +68,10 @@ class PlannedRows:
         yield from batches if scan.limit is None else first_rows(batches, min(scan.limit, _MAX_ROWS))
 
     def count(self, scan: ScanDescription) -> int:
-        """Return the number of rows; from metadata for files that are not merged and whose rows all pass the filter."""
+        """Return the number of rows.
+
+        Files that are not merged, and whose rows all pass the filter, are counted from metadata.
+        """
         if not scan.filters_metadata:
             return count_rows(scan)
         narrow = replace(scan, columns=scan.columns[:1]).with_plan_of(scan).with_damaged_of(scan)
@@ -123,9 +126,7 @@ def _plan(scan: ScanDescription, snapshot: Snapshot | None) -> ScanPlan:
 
 
 def as_batches(tables: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of Arrow tables as batches of ``schema``; the columns are the same, with the names of the
-    result.
-    """
+    """Yield the rows of Arrow tables as batches of ``schema``, which has the same columns under the result's names."""
     for table in tables:
         yield from pa.Table.from_arrays(table.columns, schema=schema).to_batches()
 

@@ -47,8 +47,7 @@ class RowVersion:
     """"+I", "-U", "+U" or "-D"."""
     sequence_number: int
     snapshot_id: int | None
-    """The snapshot that added the file; None when this snapshot has expired or is older than MOST_SNAPSHOTS
-    snapshots."""
+    """The snapshot that added the file; None when it has expired or is not among the last MOST_SNAPSHOTS snapshots."""
     commit_user: str | None
     """The commit user of that snapshot; for a compacted file, the user of the compaction."""
     removed: bool
@@ -122,7 +121,8 @@ def _text(values: Mapping[str, Any]) -> str:
 def key_filter(context: TableContext, key: Any) -> tuple[dict[str, Any], Predicate]:
     """Return the values of the primary key by column, and the filter for the row with these values.
 
-    ``key`` maps columns to values, or is the value of a key with one column. Raises InvalidRequest.
+    ``key`` maps columns to values, or is the value of a key with one column. Raises InvalidRequest for a table without
+    a primary key and for a ``key`` that does not fit the table.
     """
     names = context.schema.primary_keys
     if not names:

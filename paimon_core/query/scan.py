@@ -45,8 +45,8 @@ _OPEN_FILE_COST = "source.split.open-file-cost"
 class Scan(ScanDescription):
     """The description of a read, which may run several times; each run reads the snapshot of ``plan``.
 
-    If the latest snapshot expires before the scan is planned, the scan reads a newer one. If the snapshot expires
-    later, reading raises SnapshotNotFound at the first missing file.
+    A scan of the latest snapshot reads a newer snapshot if the latest has expired when the scan is planned. If the
+    snapshot expires later, reading raises SnapshotNotFound at the first missing file.
     """
 
     def splits(self, target_bytes: int | None = None) -> list[Split]:
@@ -67,7 +67,7 @@ class Scan(ScanDescription):
 
         A split may be given as the output of ``to_bytes``. Raises SnapshotNotFound when the split's snapshot has
         expired and a file is missing, InvalidRequest for bytes that are no split and for a split of another table,
-        CorruptTable.
+        CorruptTable for a damaged file.
         """
         if isinstance(split, bytes):
             split = Split.from_bytes(split)
@@ -112,7 +112,10 @@ class Scan(ScanDescription):
         return self._reader(Batching(held_bytes=None)).read_all()
 
     def count(self) -> int:
-        """Return the number of rows; from metadata for files that are not merged and whose rows all pass the filter."""
+        """Return the number of rows.
+
+        Files that are not merged, and whose rows all pass the filter, are counted from metadata.
+        """
         return self.source.count(self)
 
     def count_by_partition(self) -> pa.Table:
@@ -136,11 +139,11 @@ class Scan(ScanDescription):
         return extreme(self, column, greatest=True)
 
     def top(self, n: int, *, by: str, descending: bool = False, nulls: str = "last") -> pa.Table:
-        """Return the ``n`` rows with the least values of the column ``by`` (or the greatest), in that order.
+        """Return the ``n`` rows with the least values of column ``by`` (the greatest if ``descending``), sorted.
 
         ``nulls`` is "first" or "last". Which of several rows with equal values are returned is not defined. Files and
         row groups that cannot contain one of the returned rows are not read; memory is ``n`` rows and one batch. Raises
-        InvalidRequest for other arguments, for a column without an order and for a scan with a limit.
+        InvalidRequest for wrong arguments, for a column without an order and for a scan with a limit.
         """
         return top(self, n, by, descending=descending, nulls=nulls)
 
@@ -194,7 +197,7 @@ class Scan(ScanDescription):
         return PaimonDataset(self)
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None, *, name: str) -> duckdb.DuckDBPyRelation:
-        """Register the rows as view ``name`` of a DuckDB connection (default: of ``duckdb.sql``); return the view.
+        """Register the rows as view ``name`` of a DuckDB connection (default: that of ``duckdb.sql``); return it.
 
         A query reads only the columns that it needs. Raises InvalidRequest when DuckDB is not installed.
         """

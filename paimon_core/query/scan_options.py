@@ -15,7 +15,7 @@ from paimon_core.plan.plan_scan import ScanPlan
 LEASE_PREFIX = "batch-read-"
 """The first part of the names of tags that protect the snapshot of a read, as in Java."""
 SCAN_HOLDER = "scan"
-"""The holder of the tags that scans create for themselves."""
+"""The last part of the names of the tags that scans create for themselves."""
 _RETAINED = "scan.plan-auto-tag-for-read.time-retained"
 _FULL_SCAN = "read.allow.fullScan"
 ALL_ROWS: dict[str, OptionValue] = {
@@ -29,7 +29,8 @@ ALL_ROWS: dict[str, OptionValue] = {
 def protect(context: TableContext, snapshot: Snapshot | None) -> None:
     """Create a tag that protects the snapshot of a scan, if ``scan.plan-auto-tag-for-read.time-retained`` is set.
 
-    The first expiry of tags after the retained time deletes the tag, as in Java. Raises SnapshotNotFound.
+    The first expiry of tags after the retained time deletes the tag, as in Java. Raises SnapshotNotFound when the
+    snapshot has expired.
     """
     retained = context.options[_RETAINED]
     if retained is not None and snapshot is not None:

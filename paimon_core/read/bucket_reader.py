@@ -39,7 +39,7 @@ from paimon_core.table_indexes.vector_file import read_vector
 _LEAST_BATCH_BYTES = 1 << 20
 """The smallest limit for the bytes of a batch of one run, which applies when very many runs are merged."""
 _NARROW = 4
-"""WINDOW_ROWS is multiplied by this factor when all columns have values of a fixed size."""
+"""WINDOW_ROWS, the rows of a run in memory, is multiplied by this factor when all columns have a fixed size."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class BucketReader:
     path and the number of rows of the file. None: the error is always raised.
     """
     keys: KeyBounds | None = None
-    """The only keys that sections and windows of runs have; None: all keys."""
+    """The range of keys to which ``section`` and ``windows`` restrict their rows; None: all keys."""
     batch_rows: int | None = None
     """The largest number of rows to decode at once, for callers that need only a few rows; None: the default of the
     reader.
@@ -141,7 +141,7 @@ class BucketReader:
                 raise
 
     def deleted(self, file: DataFile) -> Positions | None:
-        """Return the positions of the rows of a file to leave out, or None for a file without deletion vector."""
+        """Return the positions of the rows that a read of a file leaves out; None when it leaves out no row."""
         if file.file_name in self.positions:
             return self.positions[file.file_name]
         vector = self.vectors.get(file.file_name)
@@ -177,7 +177,10 @@ class BucketReader:
     def windows(
         self, runs: Sequence[SortedRun], fields: Sequence[DataField], key: Sequence[str]
     ) -> Iterator[list[pa.Table]]:
-        """Yield the unmerged rows of the runs with the column ``LEVEL``: a list of tables for each key window."""
+        """Yield the unmerged rows of the runs, with the column ``LEVEL``.
+
+        Each list has the rows of one key window, a range of keys: the windows ascend.
+        """
         with self.naming_unsorted_file(runs, fields, key):
             yield from windows(self._read_runs(runs, fields, ALL_ROWS, levels=True), key, WINDOW_ROWS)
 

@@ -27,7 +27,10 @@ def changes_schema(schema: TableSchema, columns: Sequence[str]) -> pa.Schema:
 def read_changed_file(
     context: TableContext, changed: ChangedFile, columns: Sequence[str], where: Predicate | None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one file that match ``where``, with the columns of ``changes_schema``; raises CorruptTable."""
+    """Yield the rows of one file that match ``where``, with the columns of ``changes_schema``.
+
+    Raises CorruptTable for a damaged file.
+    """
     schema = context.schema
     needed = list(dict.fromkeys([*columns, *(sorted(where.columns) if where is not None else ())]))
     fields = [*schema.select(needed), *([KIND_FIELD] if context.is_keyed else [])]

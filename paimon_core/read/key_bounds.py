@@ -39,23 +39,26 @@ class KeyBounds:
         return KeyBounds(fields, *(None if key is None else _decoded(key, fields) for key in (start, end)))
 
     def meet(self, low: SortKey, high: SortKey) -> bool:
-        """Whether a key from ``low`` to ``high`` may be within the bounds; both may have the first columns only."""
+        """Whether a key from ``low`` to ``high`` may be within the bounds.
+
+        ``low`` and ``high`` may have only the first columns of the key.
+        """
         above = self.start is None or high >= self.start[: len(high)]
         return above and (self.end is None or low < self.end)
 
     def row_groups(self, storage: Storage, path: str) -> list[int] | None:
-        """Return the numbers of the row groups that may have keys within the bounds; None: the format has none."""
+        """Return the numbers of the row groups that may have keys within the bounds; None for other formats."""
         if format_of(path) != "parquet":
             return None
         found = row_group_keys(storage, path, self.fields)
         return [number for number, keys in enumerate(found) if self.meet(sort_key(keys.low), sort_key(keys.high))]
 
     def inside(self, file: DataFile) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]] | None:
-        """Return a function that reduces the batches of a file to the rows within the bounds; None: all rows are.
+        """Return a function that reduces the batches of a file to the rows within the bounds; None if all rows are.
 
         The key range in the manifest decides which bounds cut the file: rows outside of this range are not left out
-        silently but reach the merge, which refuses a run that does not ascend. The function raises CorruptTable for a
-        batch to cut whose keys do not ascend.
+        silently but reach the merge, which refuses a run that does not ascend. The function raises CorruptTable when
+        the keys of a batch that must be cut do not ascend.
         """
         start = self.start if self.start is not None and _decoded(file.min_key, self.fields) < self.start else None
         end = self.end if self.end is not None and _decoded(file.max_key, self.fields) >= self.end else None

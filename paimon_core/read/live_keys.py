@@ -16,7 +16,8 @@ from paimon_core.read.split_reader import read_split
 def live_keys(context: TableContext, snapshot: Snapshot) -> Iterator[tuple[bytes, int, pa.Table]]:
     """Yield tuples of a partition, a bucket and a table with the primary keys of rows in this bucket, each key once.
 
-    Rows in level 0 are included. Memory: as much as the read of one split. Raises SnapshotNotFound and CorruptTable.
+    Rows in level 0 are included. Memory: as much as the read of one split. Raises SnapshotNotFound when the snapshot
+    has expired, CorruptTable for damaged files.
     """
     context = context.merging_level_0()
     if context.options["merge-engine"] == "first-row":  # reads with first-row leave out level 0

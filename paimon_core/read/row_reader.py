@@ -82,7 +82,7 @@ def check_partition(context: TableContext, split: Split) -> None:
 
 
 def _parts(split: Split, placed: PlacedColumns) -> Iterator[tuple[Split, DataFile | None]]:
-    """Yield the whole split and None, or a split and its file for each file if a column depends on the file."""
+    """Yield a split and its file for each file, if a column depends on the file; otherwise the whole split and None."""
     if not placed.needs_file:
         yield split, None
         return

@@ -40,7 +40,7 @@ class Tracked:
     def of(
         file: DataFile, fields: Sequence[DataField], path: str, position: str | None, *, evolves: bool
     ) -> Tracked | None:
-        """Return the value that computes the columns of row tracking among ``fields``; None without such columns.
+        """Return a Tracked for the columns of row tracking among ``fields``; None when there are none.
 
         ``position``: the name of the position column that the read requests, or None.
         """

@@ -1,8 +1,8 @@
 """Split reader: read the files of a split one by one if no key occurs twice, otherwise merge them (format 8.7, 8.8).
 
 Before a merge, only predicates on the primary key may filter rows: any other predicate could filter out the newest row
-of a key, and an older row would become visible. The rest of the filter is applied to the merged rows, if possible
-before all columns are built.
+of a key, and an older row would become visible. The other predicates are tested on the merged rows, if possible before
+the columns that they do not need are built.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def _reader(context: TableContext, split: Split, request: ReadRequest) -> Bucket
 def naming_expired_snapshot(context: TableContext, split: Split) -> Iterator[None]:
     """Wrap reads of a split: raise SnapshotNotFound for a missing file when the split's snapshot no longer exists.
 
-    The text of any other error gets a sentence that says which rows are lost with the file, and how the other rows can
-    be read.
+    The text of any other CorruptTable gets a sentence that says which rows are lost with the file, and how the other
+    rows can be read.
     """
     try:
         yield
@@ -99,7 +99,7 @@ def naming_expired_snapshot(context: TableContext, split: Split) -> Iterator[Non
 
 
 def _meaning(context: TableContext, split: Split, error: CorruptTable) -> str:
-    """Return a sentence about the loss: the rows of a damaged data file; for any other file, the whole snapshot."""
+    """Return a sentence about what is lost: with a data file only its rows, with another file the whole snapshot."""
     paths = {context.file_path(split.partition, split.bucket, file) for file in split.files}
     if error.facts.get("path") not in paths:
         return f"Snapshot {split.snapshot_id} cannot be read without it"

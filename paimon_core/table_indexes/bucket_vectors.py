@@ -39,7 +39,8 @@ def replace_vectors(
 ) -> tuple[Indexes, Indexes]:
     """Write index files with the ``changed`` positions of data files; return the index files to add and to delete.
 
-    ``there``: the current index files of the bucket. ``gone``: data files whose vector is removed. Raises CorruptTable.
+    ``there``: the current index files of the bucket. ``gone``: data files whose vector is removed. Raises CorruptTable
+    for an index file that is missing or damaged.
     """
     bucketed = context.has_buckets
     replaced = {*changed, *gone}
@@ -58,7 +59,7 @@ def replace_vectors(
 def dropping_vectors(context: TableContext, messages: Iterable[CommitMessage]) -> list[CommitMessage]:
     """Return ``messages``, which delete data files, extended by the removal of the deletion vectors of these files.
 
-    Raises CorruptTable.
+    Raises CorruptTable for an index file that is missing or damaged.
     """
 
     def indexes(snapshot: Snapshot | None) -> list[IndexEntry]:

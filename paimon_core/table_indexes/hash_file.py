@@ -18,7 +18,7 @@ HASH_BYTES = 4
 
 
 def write_hashes(context: TableContext, hashes: Hashes) -> IndexFile:
-    """Write distinct hashes to a new index file; raises StorageError."""
+    """Write distinct hashes to a new index file; raises StorageError when the store fails."""
     name = FileNames().next("index-")
     data = np.sort(hashes).astype(">i4").tobytes()
     context.storage.write(context.paths.index(name), data)

@@ -10,7 +10,7 @@ from paimon_core.errors import CorruptTable, StorageError
 
 @contextlib.contextmanager
 def index_read_errors(path: str) -> Iterator[None]:
-    """Raise CorruptTable in a ``with`` block for the missing index file ``path``, StorageError when the store fails."""
+    """Convert the errors of a block: CorruptTable if the index file ``path`` is missing, else StorageError."""
     try:
         yield
     except FileNotFoundError as error:

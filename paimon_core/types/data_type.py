@@ -252,7 +252,7 @@ def sized(root: TypeRoot, length: int) -> DataType:
 
 
 def timed(root: TypeRoot, precision: int) -> DataType:
-    """Return a TIME or TIMESTAMP type of this precision; raises InvalidRequest unless it is from 0 to 9."""
+    """Return a TIME or TIMESTAMP type; raises InvalidRequest unless ``precision`` is from 0 to 9."""
     if not 0 <= precision <= 9:
         raise InvalidRequest(f"{root}({precision}) needs a precision from 0 to 9", precision=precision)
     return DataType(root, precision=precision)

@@ -178,7 +178,7 @@ class _Parser:
     # -- types
 
     def type(self, levels: int) -> DataType:
-        """Parse a type with its nullability, and ``INT ARRAY`` or ``INT MULTISET``."""
+        """Parse a type with its nullability; the forms ``INT ARRAY`` and ``INT MULTISET`` are accepted as well."""
         if not levels:
             raise too_deep("type", TYPE_DEPTH + 1)
         kind = self._nullability(self._kind(levels))

@@ -40,7 +40,7 @@ class Variant:
 
     @staticmethod
     def from_json(text: str) -> Variant:
-        """Return the VARIANT of a JSON text, as Java and Spark parse it; raises InvalidRequest."""
+        """Return the VARIANT of a JSON text, as Java and Spark parse it; raises InvalidRequest for any other text."""
         try:
             return Variant(*encoded(json_value(text)))
         except ValueError as error:

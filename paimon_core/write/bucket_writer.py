@@ -100,8 +100,8 @@ class KeyedBucketWriter:
             engine,
             store=space,
             keeps_raw=changelog and options["changelog-producer"] == "input",
-            # Merging a part of the rows early does not change the result of engines that choose one row, unless they
-            # treat a retract without other rows of its key differently.
+            # Merging a part of the rows early does not change the result of engines that choose one row, except with
+            # ignore-delete: a retract is kept if it is the only row of its key in a merge, and otherwise dropped.
             folds_early=options["merge-engine"] not in COMBINING_ENGINES and not options["ignore-delete"],
         )
         self._files = BucketFiles()
@@ -113,7 +113,7 @@ class KeyedBucketWriter:
         return self._buffer.nbytes
 
     def write(self, rows: pa.Table) -> None:
-        """Add the table's columns plus ``_VALUE_KIND``; every row gets the next sequence number (format 7.4)."""
+        """Add rows with the table's columns and ``_VALUE_KIND``; each gets the next sequence number (format 7.4)."""
         sequence = np.arange(self._next_sequence, self._next_sequence + len(rows), dtype=np.int64)
         self._next_sequence += len(rows)
         inputs, input_schema = rows.columns, rows.schema
@@ -129,7 +129,7 @@ class KeyedBucketWriter:
             self.finish()
 
     def spill_long(self) -> None:
-        """Spill long rows in memory before spilled runs of any bucket are merged."""
+        """Spill the rows in memory if they are long and spilled runs exist, because the merge of runs needs memory."""
         self._buffer.spill_long()
 
     def finish(self) -> None:

@@ -38,7 +38,7 @@ class FixedWriter(Protocol):
     """The operations of a TableWriter that ``spread`` uses."""
 
     def write_conformed(self, rows: pa.Table) -> None:
-        """Add the table's columns and ``_VALUE_KIND``."""
+        """Add rows with the table's columns and ``_VALUE_KIND``."""
 
     def flush(self) -> list[CommitMessage]:
         """Finish all files and return their messages."""
@@ -70,7 +70,7 @@ class PostponeWriter(StreamWriter):
         return rolling_writer(*place, level=0, names=self._names)
 
     def write(self, rows: pa.Table) -> None:
-        """Add the table's columns and ``_VALUE_KIND``, in order of arrival."""
+        """Add rows with the table's columns and ``_VALUE_KIND``, in order of arrival."""
         names, sources = file_columns(self._context)
         unnumbered = pa.chunked_array([pa.array(np.full(len(rows), UNNUMBERED, np.int64))])
         super().write(pa.Table.from_arrays([unnumbered if s is None else rows[s] for s in sources], names=names))
@@ -88,7 +88,7 @@ def bucket_counts(
     The number is taken from the live ``entries`` (None: the entries of the latest snapshot). For a partition without
     entries, it is ``postpone.default-bucket-num``. If this option is not set, it is the rows of the files divided by
     ``postpone.target-row-num-per-bucket``, or the bytes divided by ``postpone.target-size-per-bucket``, rounded up.
-    ``limited``: the call is for a write; then the number for the rows or bytes is a power of two of at most
+    With ``limited``, for a write, a number computed from rows or bytes is rounded up to a power of two, but is at most
     ``postpone.batch-write-fixed-bucket.max-parallelism``. Raises CorruptTable for a partition with two numbers.
     """
     options, known = context.options, dict[bytes, int]()

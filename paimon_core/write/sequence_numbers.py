@@ -15,7 +15,7 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.storage.paths import POSTPONE_BUCKET
 
 LANE_ROWS = 1 << 32
-"""The number of sequence numbers reserved for each lane."""
+"""The number of sequence numbers reserved for each lane, which is one of several writers for the same commit."""
 
 
 class SequenceNumbers:

@@ -137,7 +137,10 @@ class TableWriter:
         return self._context.schema.fields
 
     def _write(self, table: pa.Table, codes: pa.Array | None, first_row: int) -> None:
-        """Add one batch; ``codes`` has the row kinds, which ``table`` contains only as a column of the schema."""
+        """Add one batch; ``codes`` has the row kinds.
+
+        ``table`` has no column of kinds, unless the schema has this column.
+        """
         context = self._context
         rows = conform_with_defaults(table, context.schema.fields, first_row=first_row)
         if not len(rows):

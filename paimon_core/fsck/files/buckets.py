@@ -29,7 +29,7 @@ class Buckets:
             return
         with self._run.collector.guarding("I12", location):
             for entry in found:
-                if entry.bucket < 0:  # not sorted: files state the first and last key
+                if entry.bucket < 0:  # files of the postpone bucket are not sorted; they state their first and last key
                     continue
                 self._run.collector.check("I12")
                 if self._order(entry.file.min_key) > self._order(entry.file.max_key):

@@ -18,7 +18,7 @@ Visit = Callable[[ManifestEntry, str], None]
 def check_files(
     run: CheckRun, entries: Iterable[ManifestEntry], location: Location, visit: Visit | None = None
 ) -> None:
-    """Check each file that was not checked before; call ``visit`` for each file that exists."""
+    """Check each file that was not checked before; call ``visit`` for each of these files that exists."""
     for entry in entries:
         file = entry.file
         what = hash((entry.partition, entry.bucket, file.file_size, file.row_count, file.schema_id))
@@ -60,7 +60,7 @@ def _check_file(run: CheckRun, entry: ManifestEntry, location: Location, visit: 
 
 
 def _check_external(run: CheckRun, path: str, location: Location) -> None:
-    """Check that a file outside of the table is below an allowed root, or below a path in the table's options."""
+    """Check that a file outside of the table is below an allowed root, or a path of ``data-file.external-paths``."""
     run.collector.check("I35")
     named = any(path.startswith(f"{place}/") for place in run.context.options["data-file.external-paths"])
     if (".." in path.split("/") or not named) and run.context.paths.external.find(path) is None:

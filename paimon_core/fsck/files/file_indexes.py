@@ -58,7 +58,7 @@ class IndexCheck:
 
 
 def _field_of(name: str, kind: str, schema: TableSchema) -> tuple[IndexedField, ...]:
-    """Return the indexed field; () for an index of another kind, or of a column that the file's schema lacks."""
+    """Return the indexed field; () for an index of an unknown kind, or of a column that the file's schema lacks."""
     column, bracket, key = name.partition("[")
     mapped = bool(bracket) and key.endswith("]") and name not in schema.by_name
     index = IndexedColumn(column, key[:-1], kind) if mapped else IndexedColumn(name, None, kind)

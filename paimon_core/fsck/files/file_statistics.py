@@ -55,7 +55,7 @@ class StatsCheck:
         return StatsCheck(columns + (list(_columns(schema.file_key_fields, file.key_stats)) if keyed else []))
 
     def problems(self, batch: pa.RecordBatch) -> Iterator[Problem]:
-        """Yield for each bound the first value in the batch that exceeds it."""
+        """Yield a problem for each bound that is wrong for the batch; it names the first value outside of the bound."""
         for column in self.columns:
             values = batch[column.name]
             column.seen_nulls += values.null_count

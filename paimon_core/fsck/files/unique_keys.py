@@ -20,7 +20,7 @@ from paimon_core.table_indexes.live_vectors import Vectors, vectors_of
 
 
 def check_unique_keys(run: CheckRun, files: CheckedFiles, snapshot: Snapshot, location: Location) -> None:
-    """Check each bucket of a table with a primary key and deletion vectors; the levels are read by key windows."""
+    """Check each bucket of a table with a primary key and deletion vectors; other tables are skipped."""
     context = run.context
     if not context.is_keyed or not context.options["deletion-vectors.enabled"]:
         run.collector.skip("I17", "the table has no primary key with deletion vectors")

@@ -15,7 +15,7 @@ _OWN = re.compile(r"(snapshot|tag|consumer|changelog|schema|branch|quarantine)/.
 
 
 def list_unreferenced_files(run: CheckRun, location: Location) -> None:
-    """Report unreferenced files; skipped when some metadata could not be read, because its references are unknown."""
+    """Report unreferenced files; skip this check when metadata that may reference files could not be read."""
     collector, root = run.collector, run.context.paths.root
     if collector.incomplete:
         collector.skip("I29", "some metadata could not be read, so the references to files are not known")

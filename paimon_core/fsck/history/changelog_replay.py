@@ -87,14 +87,14 @@ class Replay:
             self.last = (step.snapshot, step.location, self.delta)
 
     def finish(self) -> None:
-        """Compare the last settled state, or record why nothing can be compared."""
+        """Compare the last settled snapshot, or record why this table's changelog cannot be replayed."""
         if reason := self.reason_against():
             self.run.collector.skip("I20", reason)
         else:
             self._compare()
 
     def _settled(self, files: CheckedFiles) -> bool:
-        """Whether the changelog contains all changes of this state."""
+        """Whether a snapshot with these files is settled."""
         options = self.run.context.options
         if options["changelog-producer"] == "lookup":
             return all(e.file.level > 0 for e in files.entries.values())
@@ -102,8 +102,8 @@ class Replay:
         return len(levels) < 2 and min(levels, default=num_levels(options)) >= num_levels(options) - 1
 
     def _state(self, buckets: dict[Place, dict[object, ManifestEntry]], snapshot: Snapshot) -> Fingerprint | None:
-        # All levels are merged: snapshots before the use of deletion vectors have a key in several levels. With
-        # deletion vectors, a merge of all levels gives the same rows.
+        # All levels are merged: snapshots from before the use of deletion vectors may have one key in several levels.
+        # With deletion vectors, a merge of all levels gives the same rows.
         context = self.run.context.merging_level_0()
         try:
             vectors = vectors_at(context, snapshot)

@@ -23,7 +23,7 @@ _HIDDEN = "readers of a table with first-row or deletion vectors see rows only a
 
 
 def check_compaction(run: CheckRun, step: Step) -> None:
-    """Compare the rows of each bucket that a compaction changed before and after it; other commits are ignored."""
+    """If the snapshot is a compaction, compare the rows before and after it in each bucket that it changed."""
     context, collector = run.context, run.collector
     if step.snapshot.commit_kind is not CommitKind.COMPACT or step.before is None:
         return

@@ -26,7 +26,7 @@ CheckFiles = Callable[[CheckedFiles, Snapshot, Location], None]
 
 
 def check_tags(run: CheckRun, check_files: CheckFiles) -> None:
-    """Check that each tag decodes, equals its snapshot if the snapshot exists (I21), and references complete files."""
+    """Check that each tag decodes, equals its snapshot if that exists (I21), and references only files that exist."""
     context, collector = run.context, run.collector
     for name, path, data in _files(run, context.paths.tag_directory, _TAG):
         location = Location(context.branch, None, path, f"tag {name}")
@@ -70,7 +70,7 @@ def _check_state(run: CheckRun, snapshot: Snapshot, location: Location, check_fi
 
 
 def check_changelogs(run: CheckRun, check_entries: Callable[[list[ManifestEntry], Location], None]) -> None:
-    """Check that each lasting changelog decodes and references complete files; ``check_entries`` checks the files."""
+    """Check that each lasting changelog decodes and that its files exist; ``check_entries`` checks the files."""
     context, collector = run.context, run.collector
     for snapshot_id in context.changelogs.ids():
         path = context.paths.changelog(snapshot_id)
@@ -83,7 +83,7 @@ def check_changelogs(run: CheckRun, check_entries: Callable[[list[ManifestEntry]
 
 
 def _changes_of(run: CheckRun, kept: Snapshot, location: Location) -> Iterator[list[ManifestEntry]]:
-    """Yield the entries of the files that contain the changes: changelog files, or appended files.
+    """Yield the entries of the files with the changes of a lasting changelog: changelog files, or appended files.
 
     All files that the changelog references are marked as reached.
     """

@@ -16,7 +16,7 @@ from paimon_core.metadata.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Step:
-    """One snapshot: its location, changes and files, and the previous snapshot, if it could be read."""
+    """One snapshot with its location, changes and files; ``before`` is None if the files before it are not known."""
 
     location: Location
     snapshot: Snapshot

@@ -68,7 +68,7 @@ def _largest(codes: Numbers, amounts: Numbers, most: int) -> Numbers:
 
 
 def _step(length: int, most: int) -> int:
-    """Return the number of the colour, from 1 to ``STEPS``: equal parts of the largest bucket."""
+    """Return the number of the colour, from 1 to ``STEPS``; each is an equal part of the largest bucket's bytes."""
     return max(1, -(-length * STEPS // max(1, most)))
 
 

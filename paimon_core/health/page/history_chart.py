@@ -13,7 +13,7 @@ from paimon_core.health.page.texts import moment, number, size
 
 MOST_POINTS = 500
 MOST_MARKED = 60
-"""With more points, a line has no mark at each of them."""
+"""A line with more points has no marks at its points."""
 WIDTH, HEIGHT, TOP, BOTTOM = 470.0, 230.0, 12.0, 190.0
 Series = tuple[str, str, Sequence[int]]
 """A line: the class of its colour, its name, and its numbers."""

@@ -24,7 +24,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 def files_figure(facts: Facts) -> str:
-    """Return the picture of the bucket with the most sorted runs, of several the largest; "" without files.
+    """Return the picture of the bucket with the most sorted runs (the largest of several); "" without files.
 
     Raises SnapshotNotFound when the version expires during the call, CorruptTable for metadata that cannot be read.
     """
@@ -86,7 +86,7 @@ def _tree(facts: Facts, files: EntryTable, place: str) -> str:
 
 
 def _drawn(files: EntryTable) -> tuple[Numbers, str]:
-    """Return the positions of the files to draw, level 0 from the newest on, then the others; and what is left out."""
+    """Return the positions of the files to draw, level 0 first and newest first, and a text about omitted files."""
     flushed = np.flatnonzero(files.level == 0)
     flushed = flushed[np.argsort(-files.max_sequence_number[flushed], kind="stable")]
     higher = np.flatnonzero(files.level > 0)
@@ -103,7 +103,7 @@ def _drawn(files: EntryTable) -> tuple[Numbers, str]:
 
 
 def _rows(level: Numbers) -> Numbers:
-    """Return the row of each file: level 0 has a row for each file, other levels have one for all of their files."""
+    """Return the row of the picture for each file: a file of level 0 has its own row, each other level has one row."""
     flushed = int((level == 0).sum())
     levels = np.unique(level[level > 0])
     return np.where(level == 0, np.cumsum(level == 0) - 1, flushed + np.searchsorted(levels, level))

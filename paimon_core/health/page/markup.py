@@ -15,7 +15,7 @@ def element(tag: str, text: object, css: str = "") -> str:
 
 
 def box(label: str, markup: str) -> str:
-    """Return a part that scrolls in itself when it is wider than the screen; the keyboard reaches it."""
+    """Return a part of the page that scrolls on its own when it is too wide; it can have the keyboard's focus."""
     return f'<div class="box" role="region" tabindex="0" aria-label="{escaped(label)}">{markup}</div>'
 
 

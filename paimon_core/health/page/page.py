@@ -46,7 +46,7 @@ class LakePage:
     """Score, name and markup of the worst tables so far, the worst first."""
 
     def add(self, context: TableContext, snapshot: Snapshot | None) -> None:
-        """Examine a table; raises SnapshotNotFound, CorruptTable, and nothing is added then."""
+        """Examine a table and add it; nothing is added when this raises SnapshotNotFound or CorruptTable."""
         facts = facts_of(context, snapshot, Thresholds())
         health = health_of(facts)
         place = (health.score, health.table)

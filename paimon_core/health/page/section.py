@@ -1,4 +1,4 @@
-"""section: what the page tells of one table: key numbers, findings with their mends, and pictures."""
+"""section: the part of the page about one table: key numbers, findings with their mends, and pictures."""
 
 from __future__ import annotations
 

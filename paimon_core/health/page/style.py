@@ -103,7 +103,7 @@ th,td{white-space:normal}}
 
 
 def style_sheet() -> str:
-    """Return the text of the style sheet; it has no address of anything outside."""
+    """Return the text of the style sheet, which references nothing outside of the page."""
     light, dark = (";".join(f"--{name}:{colour}" for name, colour in some.items()) for some in (LIGHT, DARK))
     heat = ("empty", *(f"heat{n}" for n in range(1, 6)))
     fills = "".join(f"svg .{name}{{fill:var(--{name})}}span.{name}{{background:var(--{name})}}" for name in heat)

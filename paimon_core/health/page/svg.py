@@ -40,7 +40,7 @@ class Drawing:
         self.marks.append(f'<text x="{_n(x)}" y="{_n(y)}" text-anchor="{anchor}">{whole}{escaped(text)}</text>')
 
     def markup(self, title: str, description: str) -> str:
-        """Return the picture in a box that scrolls in itself; title and description are for those who do not see it."""
+        """Return the picture in a box that scrolls on its own; screen readers read its title and description."""
         size = f'width="{_n(self.width)}" height="{_n(self.height)}" viewBox="0 0 {_n(self.width)} {_n(self.height)}"'
         said = f"<title>{escaped(title)}</title><desc>{escaped(description)}</desc>"
         return box(title, f'<svg role="img" aria-label="{escaped(title)}" {size}>{said}{"".join(self.marks)}</svg>')
@@ -48,7 +48,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Scale:
-    """Maps numbers from ``low`` to ``high`` to pixels; if both are equal, to the middle."""
+    """Maps numbers from ``low`` to ``high`` to pixels from ``start`` to ``end``; to the middle if low equals high."""
 
     low: float
     high: float

@@ -20,7 +20,7 @@ def escaped(text: object) -> str:
 
 
 def number(value: float) -> str:
-    """Return a number with separators: whole, or with at most three decimals."""
+    """Return a number with commas between thousands, and with at most three decimals."""
     return f"{value:,.0f}" if value == int(value) else f"{value:,.3f}".rstrip("0")
 
 
@@ -42,14 +42,14 @@ def size(value: float) -> str:
 
 
 def moment(millis: int | None) -> str:
-    """Return epoch milliseconds as a UTC time; None is not known."""
+    """Return epoch milliseconds as a UTC time; "not known" for None."""
     if millis is None:
         return UNKNOWN
     return f"{(EPOCH + datetime.timedelta(milliseconds=millis)).isoformat(' ', 'seconds')} UTC"
 
 
 def short(text: str, most: int) -> str:
-    """Return text of at most ``most`` characters; of longer text a part near the end is left out."""
+    """Return text of at most ``most`` characters; in a longer text, "..." replaces a part in the middle."""
     if len(text) <= most:
         return text
     end = (most - 3) // 3

@@ -13,7 +13,7 @@ from paimon_core.health.page.texts import counted, moment, number, short, size
 
 MOST_TICKS = 500
 MOST_ROWS = 100
-"""Tags and branches that are drawn: those that hold the most bytes."""
+"""The largest number of tags and branches that are drawn: those that hold the most bytes."""
 WIDTH, ROW, LABEL = 760.0, 22.0, 30
 RIGHT = 12 * CHARACTER
 TITLE = "Snapshots, tags and branches"

@@ -49,7 +49,7 @@ def hot_bucket(facts: Facts) -> Iterator[Finding]:
 
 
 def _more(buckets: int) -> int:
-    """Return another number of buckets, which is no multiple: values that share a bucket are then spread."""
+    """Return a larger number of buckets that is no multiple of ``buckets``, so that keys of one bucket are spread."""
     return 2 * buckets + 1
 
 

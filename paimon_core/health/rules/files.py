@@ -47,7 +47,7 @@ def many_sorted_runs(facts: Facts) -> Iterator[Finding]:
 
 
 def small_files(facts: Facts) -> Iterator[Finding]:
-    """Find tables of which at least half of the files would not be needed."""
+    """Find tables in which at least half of the files are avoidable: a full compaction would save them."""
     layout, least = facts.layout, facts.thresholds.avoidable_files
     avoidable, files = layout.avoidable_files, layout.total_files
     if avoidable < max(1, least) or 2 * avoidable < files:
@@ -95,7 +95,8 @@ def kept_deletes(facts: Facts) -> Iterator[Finding]:
 def old_level_0(facts: Facts) -> Iterator[Finding]:
     """Find files of level 0 that no compaction has merged for long.
 
-    Where batch reads see level 0 and writes compact, fewer runs than start a compaction may stay as they are.
+    There is no finding where batch reads see level 0 and writes compact: there, files of level 0 may stay until they
+    are enough for a compaction.
     """
     layout, hours = facts.layout, facts.thresholds.level_0_hours
     hidden = hides_level_0(facts.context.schema, facts.context.options)

@@ -12,7 +12,7 @@ from paimon_core.metadata.stores.consumer_store import Consumer
 from paimon_core.options.scan_position import OTHER_BRANCHES
 
 KEPT = 100
-"""The number of snapshots that the advice keeps."""
+"""The largest number of snapshots that the advice keeps."""
 
 
 def no_expiry(facts: Facts) -> Iterator[Finding]:
@@ -51,13 +51,13 @@ def no_expiry(facts: Facts) -> Iterator[Finding]:
 
 
 def _retained(most: int, least: int) -> dict[str, str]:
-    """Return the options that keep so many snapshots; the minimum must not be larger than the maximum."""
+    """Return the options that keep ``most`` snapshots; the option for the minimum is lowered if it is larger."""
     options = {"snapshot.num-retained.max": str(most)}
     return options if least <= most else {"snapshot.num-retained.min": str(most)} | options
 
 
 def stale_tags(facts: Facts) -> Iterator[Finding]:
-    """Find tags that never expire and are many, or old and hold bytes of their own."""
+    """Find tags that never expire, if they are many, or if they are old and hold bytes of their own."""
     limits, context = facts.thresholds, facts.context
     kept = [o for o in facts.held.tags if o.tag.expires_millis is None and not is_counted(context, o.tag.name)][::-1]
     # The bytes count for the newest tag that uses them, so all tags up to it must go to free them.
@@ -149,7 +149,7 @@ def dead_consumers(facts: Facts) -> Iterator[Finding]:
 
 
 def _unread_since(facts: Facts, consumer: Consumer) -> int:
-    """Return since when a consumer has something to read and has not written a position; epoch milliseconds."""
+    """Return the time, in epoch milliseconds, since which a consumer has had changes to read and not moved."""
     return max(consumer.modified_millis, facts.held.commit_millis(consumer.next_snapshot))
 
 

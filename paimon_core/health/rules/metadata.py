@@ -80,7 +80,7 @@ def _without(indexed: Sequence[IndexedColumn], useless: Collection[str]) -> list
 
 
 def missing_indexes(facts: Facts) -> Iterator[Finding]:
-    """Find tables with declared file indexes that most files do not have."""
+    """Find tables that declare file indexes, but at least half of whose files have none."""
     if not facts.context.options.file_indexes or facts.snapshot is None:
         return
     without, files = int(facts.layout.without_index.sum()), facts.layout.total_files

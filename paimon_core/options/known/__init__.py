@@ -2,6 +2,6 @@
 
 Core types and functions:
 
-- ``Option``: one option; each module lists the options of its subject that this library obeys as ``OPTIONS``
+- ``Option``: one option; each module has a list ``OPTIONS`` of the options of its subject that this library obeys
 - ``by_subject``: reads the options of other engines from ``other_engines.tsv``
 """
