@@ -14,7 +14,7 @@ OPTIONS: tuple[Option, ...] = (
         "data-evolution.enabled",
         BOOLEAN,
         "false",
-        "columns of rows with ids may be in different files; such tables are read and not written",
+        "the columns of one row may be in several files, joined by row id; tables with `true` are read, not written",
         immutable=True,
         shared=True,
     ),
