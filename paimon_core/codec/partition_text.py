@@ -70,10 +70,11 @@ def _text(value: Any, dtype: DataType, legacy: bool) -> str:
 
 
 def _float(value: np.floating[Any]) -> str:
-    """Return the shortest decimal text that parses to the value; ``d.dE±n`` outside 0.001 to 10000000.
+    """Return the shortest decimal text that parses to the value.
 
-    If one digit would be enough, the two digits closest to the value are used, as in 4.9E-324. Java before 19 writes
-    more digits for some values.
+    Zero and absolute values from 0.001 to below 10000000 have no exponent; other values have one, as in 1.0E7 and
+    1.0E-4. If one digit would be enough, the two digits closest to the value are used, as in 4.9E-324. Java before 19
+    writes more digits for some values.
     """
     if np.isnan(value):
         return "NaN"
@@ -137,7 +138,7 @@ def _timestamp(value: int, dtype: DataType) -> str:
 
 
 def _timestamp_legacy(value: int, dtype: DataType) -> str:
-    """Return ISO text with ``T``, without seconds and fraction where both are 0; the fraction has 3, 6 or 9 digits."""
+    """Return ISO text with ``T``, without seconds and fraction if both are 0; a fraction has 3, 6 or 9 digits."""
     days, seconds, nanos = _split_timestamp(value, dtype)
     year, month, day = _civil(days)
     sign = "+" if year > 9999 else "-" if year < 0 else ""

@@ -24,7 +24,7 @@ _CODECS = {
 
 
 def write_columns(schema: dict[str, Any], records: Iterable[dict[str, Any]], codec: str, form: str) -> bytes:
-    """Return a file of ``records`` of an Avro record schema; ``form`` is "parquet" or "orc", ``codec`` as in Avro.
+    """Return a file of ``records`` of an Avro record schema; ``form``: "parquet" or "orc"; ``codec``: an Avro codec.
 
     Raises InvalidRequest for more bytes than readers accept.
     """

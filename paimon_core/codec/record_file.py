@@ -43,7 +43,7 @@ def read_records(data: bytes, path: str, holding: Collection[bytes] | None = Non
 def write_records(schema: dict[str, Any], records: Iterable[dict[str, Any]], codec: str, form: str) -> bytes:
     """Return a file of ``records`` in the format ``form``, a value of option ``manifest.format``.
 
-    Raises the errors of ``avro_file.write_avro``.
+    Raises InvalidOption for an unknown Avro codec, InvalidRequest for more bytes or records than readers accept.
     """
     if form == "avro":
         return avro_file.write_avro(schema, records, codec)
@@ -51,14 +51,14 @@ def write_records(schema: dict[str, Any], records: Iterable[dict[str, Any]], cod
 
 
 def is_avro(data: bytes) -> bool:
-    """Whether the bytes of a manifest are an Avro file, complete or not, and not a file of another format."""
+    """Whether a manifest is an Avro file, complete or not: its bytes do not start as a Parquet or ORC file does."""
     return not data.startswith((_PARQUET, _ORC))
 
 
 def unpacked_blocks(data: bytes, path: str) -> list[bytes]:
     """Return byte strings that contain every text of the records, so that callers can search for names in them.
 
-    Raises the errors of ``read_records``.
+    Raises CorruptTable and UnsupportedFeature, as ``read_records`` does.
     """
     if is_avro(data):
         return avro_file.unpacked_blocks(data, path)

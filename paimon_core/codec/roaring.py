@@ -56,7 +56,7 @@ def _encoded(values: array[int]) -> bytes:
 def decode(data: memoryview, at: int, row_count: int) -> tuple[Mask, int]:
     """Return the bitmap at ``at`` as one bool per row, and the position of its end.
 
-    Raises the errors of ``positions``.
+    Raises ValueError or struct.error, as ``positions`` does.
     """
     rows, end = positions(data, at, row_count)
     mask = np.zeros(row_count, np.bool_)

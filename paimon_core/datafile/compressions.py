@@ -28,7 +28,7 @@ _EXTENSIONS: Mapping[str, str | None] = {"none": None, "gzip": "gz", "bzip2": "b
 
 
 def codec_of(file_format: str, compression: str) -> str:
-    """Return the codec for the writer of the format; raises UnsupportedFeature if the format has no such codec."""
+    """Return the writer's name of ``compression``; raises UnsupportedFeature if the format does not support it."""
     codec = _CODECS[file_format].get(compression)
     if codec is None:
         raise UnsupportedFeature(
@@ -39,5 +39,5 @@ def codec_of(file_format: str, compression: str) -> str:
 
 
 def extension_of(compression: str) -> str | None:
-    """Return the part of a file name that states the compression, such as ``zst``; None for uncompressed files."""
+    """Return the part of a file name that states the compression, such as ``zst``; None for ``none``."""
     return _EXTENSIONS.get(compression, compression)

@@ -48,7 +48,7 @@ class FileInput(Protocol):
     def bounds(self, column: str, dtype: DataType) -> Sequence[ColumnRange]:
         """Return the known bounds and null count of a column in each row group; () when the format has none.
 
-        ``dtype`` is the type of the values in the file: its Arrow type is the type of the file's column.
+        ``dtype`` is a type whose Arrow type is the type of the file's column.
         """
 
     def batches(
@@ -63,8 +63,9 @@ class FileInput(Protocol):
         """Yield the row count and the ``wanted`` columns of each batch of the row groups, in file order.
 
         A batch has at least one row, at most ``batch_rows`` rows, and about ``batch_bytes`` bytes with its dictionary
-        columns decoded. ``row_groups`` None means all row groups; a format without row groups ignores ``row_groups``
-        and yields all rows. ``casts.from_stored`` converts the Arrow types of the columns to the wanted types.
+        columns decoded (the format Avro ignores ``batch_bytes``). ``row_groups`` None means all row groups; a format
+        without row groups ignores ``row_groups`` and yields all rows. ``casts.from_stored`` converts the Arrow types of
+        the columns to the wanted types.
         """
 
 

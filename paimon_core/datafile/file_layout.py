@@ -111,7 +111,7 @@ class FileLayout:
                 raise SchemaMismatch(f"column {name!r} is NOT NULL but {nulls} values are null", column=name)
 
     def key_at(self, columns: Sequence[pa.ChunkedArray], row: int) -> bytes:
-        """Return the serialized key of the row number ``row`` in the file's columns."""
+        """Return the serialized key of the row number ``row``; ``columns`` begin with the key columns."""
         keys = zip(columns, self.key_fields, strict=False)
         values: list[Any] = [storage_values(column.slice(row, 1), field.type)[0] for column, field in keys]
         return self._encode_key(values)

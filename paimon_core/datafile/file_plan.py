@@ -52,7 +52,7 @@ class FilePlan:
     def postponed(options: TableOptions, *, avro: bool) -> FilePlan:
         """Return the plan of the files of the postpone bucket (format 11.3).
 
-        ``avro``: whether the format Avro can store the rows. The writer appends its own name to the prefix.
+        ``avro``: whether the format Avro can store the rows. The writer appends its name to the prefix ``data-``.
         """
         return FilePlan(
             prefix="data-",
@@ -93,7 +93,7 @@ def _compression(options: TableOptions, level: int) -> str:
 def _name_compression(options: TableOptions) -> str:
     """Return the extension for option file.compression, even for levels and changelogs with another compression.
 
-    Java does the same.
+    Return "" unless option file.suffix.include.compression is true. Java does the same.
     """
     return (extension_of(options["file.compression"]) or "") if options["file.suffix.include.compression"] else ""
 

@@ -19,11 +19,12 @@ from paimon_core.storage.paths import POSTPONE_BUCKET
 def check_formats(schema: TableSchema, options: TableOptions) -> None:
     """Check each file format that the options select.
 
-    Raises UnsupportedFeature, which names the format and the column or option that it does not support, InvalidRequest
-    for more columns than a format can store.
+    Raises UnsupportedFeature, which names the format, and the column or option that the format does not support. Raises
+    InvalidRequest for columns whose schema is too long for the header of an Avro file.
     """
     named = {*options["file.format.per.level"], *options["file.compression.per.level"]}
-    # All levels that no option names are checked as one level: the level above the highest level that an option names.
+    # Levels without an entry in these options all have the defaults, so one of them is checked for all: the level
+    # above the highest level with an entry.
     for level in (*sorted(named), max(named, default=-1) + 1):
         for plan in (FilePlan.data(options, level, FileSource.APPEND), FilePlan.changelog(options, level)):
             _check_plan(schema, options, plan)

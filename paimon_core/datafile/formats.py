@@ -29,7 +29,7 @@ def format_of(path: str) -> str:
 
 
 def open_file(source: pa.NativeFile, path: str, options: Mapping[str, str]) -> FileInput:
-    """Return the open data file at ``path``; ``options`` are the options of the schema that it was written with."""
+    """Return the open data file at ``path``; ``options`` are the options of the file's schema."""
     match format_of(path):
         case "orc":
             from paimon_core.datafile.orc.orc_file import OrcInput

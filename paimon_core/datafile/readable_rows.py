@@ -1,9 +1,10 @@
 """Readable rows: splits or refuses rows before they are written, so that readers accept the files.
 
-``page_checks`` and ``length_checks`` are the checks of readers. The Parquet encoder ends a page only after
-``BATCH_VALUES`` values, so a page of long texts may have more unpacked bytes than PAGE_BYTES, and a nested column of a
-row group may have more values than ROW_VALUES. Readers refuse such a page or column when its compression ratio is very
-high. So writers put such rows into several row groups; ordinary row groups are not split.
+Before readers decode a file, ``codec.parquet.page_checks`` or ``codec.orc.length_checks`` check it. The Parquet encoder
+ends a page only after ``BATCH_VALUES`` values, so a page of long texts may have more unpacked bytes than PAGE_BYTES,
+and a nested column of a row group may have more values than ROW_VALUES. Readers refuse such a page or column when its
+compression ratio is very high. So writers put the rows of such pages and columns into several row groups. Other row
+groups are not split.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _TEXTS = (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.t
 
 
 def readable_parts(rows: pa.Table, codec: str) -> Iterator[pa.Table]:
-    """Yield the rows in parts, each for one row group of Parquet; raises the errors of ``check_values``."""
+    """Yield the rows in parts, each for one row group of Parquet; raises InvalidRequest as ``check_values`` does."""
     if all(_fits(column) for column in rows.columns):
         yield rows
     elif len(rows) > 1:

@@ -1,8 +1,8 @@
 """Shredded VARIANT: rebuilds values that a writer stored partly in typed columns (Parquet's rules).
 
-A group has ``value`` with encoded values and ``typed_value`` with a scalar, a list of groups, or a row of groups. The
-rebuilt values use the metadata of the file. Whole columns are encoded at once, in steps of some thousand rows; only
-rows with fields that have no typed column are rebuilt one by one.
+A *group* is a struct of two columns, of which one may be missing: ``value`` has encoded values, and ``typed_value`` has
+scalars, lists of groups, or rows of groups. The rebuilt values use the metadata of the file. Whole columns are encoded
+at once, in steps of some thousand rows; only rows with fields that have no typed column are rebuilt one by one.
 """
 
 from __future__ import annotations

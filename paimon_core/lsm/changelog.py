@@ -55,10 +55,10 @@ class RowComparison:
         return Merged(merged, changes(rows, before[touched], merged, after[touched], self.compared))
 
     def by_state(self, rows: pa.Table, groups: Groups, *, changelog: bool) -> Merged:
-        """Merge the rows of a compaction with lookups; the old row of a key is its state.
+        """Merge the rows of a compaction with lookups; the old row of a key is its state (``lsm.lookup``).
 
-        The new row is the state merged with the rows of level 0. ``rows`` contains the states from higher levels. With
-        ``changelog``, keys that have a row of level 0 get changelog rows.
+        The new row is the state merged with the rows of level 0. ``rows`` also contains the states that were looked up.
+        With ``changelog``, changelog rows are computed for the keys that have a row of level 0.
         """
         before = states(rows, groups)
         merged, after = self._merge(rows, without_older_states(rows, groups, before))
@@ -70,8 +70,8 @@ class RowComparison:
     def by_first(self, rows: pa.Table, groups: Groups, known: Flags, *, changelog: bool) -> Merged:
         """Merge the rows of a compaction with merge engine first-row; keep the states and the first rows of new keys.
 
-        ``known``: the groups whose keys exist in higher levels; their rows of level 0 are left out. With ``changelog``,
-        the first rows of new keys are also the changelog rows.
+        ``known``: one boolean per group, true if a lookup found the key in a higher level that has no row in ``rows``.
+        Such a group is left out. With ``changelog``, the first rows of new keys are also the changelog rows.
         """
         has_state = states(rows, groups) >= 0
         merged, _ = self._merge(rows, groups.keep(has_state | ~known))

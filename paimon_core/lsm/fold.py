@@ -13,7 +13,8 @@ from paimon_core.lsm.key_groups import Groups
 FEW_ROWS = 4096
 """Up to this number of rows, the last rows of groups are taken as full rows instead of column by column.
 
-If the rows have more than BATCH_BYTES together, columns are taken one by one, because taking full rows copies all rows.
+If the rows have more than BATCH_BYTES bytes together, columns are taken one by one, because taking full rows copies
+all rows.
 """
 Rule = Callable[[pa.ChunkedArray, Groups], pa.ChunkedArray]
 """Maps a column and the groups of its rows to one value per group."""

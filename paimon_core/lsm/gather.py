@@ -1,8 +1,8 @@
 """Gather: makes columns contiguous and takes their values at given positions.
 
 Taking from one contiguous array is several times faster than taking from chunks, so columns are made contiguous first.
-Columns of long texts are not made contiguous, because a copy would need as much memory as the window itself. Text of
-more than 1 GiB is converted to Arrow's large types, because an array of a plain type contains at most 2 GiB.
+Columns of long texts are not made contiguous, because the copy would need as much memory as the merged rows themselves.
+Text of more than 1 GiB is converted to Arrow's large types, because an array of a plain type contains at most 2 GiB.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def scratch(rows: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
 
 
 def offsets_of(lengths: Positions | Flags) -> Positions:
-    """Return the starts of consecutive runs with these ``lengths``, and the end of the last run; true counts as 1."""
+    """Return the starts of consecutive runs with these ``lengths``, and the last run's end; true counts as length 1."""
     return np.append(np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))
 
 
 def contiguous(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return the column as one array; string and binary above 1 GiB become large_string and large_binary."""
+    """Return the column as one array; chunks of string or binary above 1 GiB become large_string or large_binary."""
     if isinstance(column, pa.Array):
         return column
     if column.num_chunks == 1:
@@ -58,8 +58,9 @@ def contiguous(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def take(column: pa.ChunkedArray, positions: Rows | pa.Array) -> pa.ChunkedArray:
-    """Return the values at ``positions``, in that order, in as many chunks as the column's type needs; null at null.
+    """Return the values at ``positions``, in that order; a null position gives null.
 
+    The result has several chunks if one array of its type cannot contain all values, or if the column has long texts.
     Dictionary columns are decoded.
     """
     if pa.types.is_dictionary(column.type):
@@ -89,7 +90,7 @@ def _take_long(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:
 
 
 def take_in_pieces(pieces: Sequence[pa.Table], positions: Rows) -> pa.Table:
-    """Return the rows at the given positions of the concatenated pieces. Needs the memory of the result twice.
+    """Return the rows at the given positions of the concatenated pieces. The call needs the memory of the result twice.
 
     Each piece has one chunk per column.
     """

@@ -20,7 +20,7 @@ from paimon_core.lsm.order_codes import Codes, order_codes
 _BLOCK_ROWS = 1 << 13
 """The number of rows per block: small enough that temporary arrays fit into the processor's cache."""
 _SLOTS_PER_ROW = 4
-"""Keys count as dense when their range is smaller than this many times their number."""
+"""Integer keys count as dense when their range is smaller than this factor times the number of rows."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Groups:
         return Groups(self.order, self.starts[groups], self.ends[groups])
 
     def compact(self) -> Groups:
-        """Return the same groups with an ``order`` that contains only their rows, which numpy reductions require."""
+        """Return the same groups with an ``order`` of only their rows, which numpy's ``reduceat`` requires."""
         ends: Positions = np.cumsum(self.lengths)
         if len(ends) == 0 or (ends[-1] == len(self.order) and ends[0] == self.ends[0]):
             return self if len(ends) else Groups(self.order[:0], self.starts, self.ends)
@@ -115,7 +115,7 @@ def last_rows(keys: Codes, lengths: Sequence[int]) -> Rows:
 
 
 def _last_by_slot(keys: Codes, low: int, slots: int) -> Rows:
-    """Return the last row of each key; one slot per possible key contains the position of its last row."""
+    """Return the last row of each key; each key from ``low`` on has a slot with the position of its last row plus 1."""
     found = scratch(slots, np.uint32)
     found.fill(0)
     # Keys of 8 bytes keep their type: the key range is small, so subtracting the smallest key cannot overflow.

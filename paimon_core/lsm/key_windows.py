@@ -1,15 +1,15 @@
 """Key windows: sorted runs are read batch by batch and cut at a common key, so that a merge needs bounded memory.
 
-``windows`` loads a part of each run. The cut is the smallest of the last loaded keys of all runs, because no run can
-have unread rows at or below this key. Rows above the cut are part of a later window::
+``windows`` loads a part of each run. The cut is the smallest of the last loaded keys of all runs that have unread
+rows, because no run can have unread rows at or below this key. Rows above the cut are part of a later window::
 
     run 1 | a c f |  h ...   loaded to f
     run 2 | b g   |  k ...   loaded to g
     run 3 | d e   |  i ...   loaded to e: the cut
     window: a c | b | d e    f and g wait for the next window
 
-The loaded parts of all runs together take ``WINDOW_BYTES`` of decoded rows and one batch per run. So the memory does
-not depend on the length of the runs, and each additional run needs only one more batch.
+The loaded parts of all runs together take at most ``WINDOW_BYTES`` of decoded rows and one batch per run. So the memory
+does not depend on the length of the runs, and each additional run needs only one more batch.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def windows(
     Each run is sorted by the ``key`` columns, ascending, and contains each key once. With ``repeats`` a run may contain
     a key several times, and all rows of a key are in one window. The part of a run in a window is full at
     ``window_rows`` rows or at the run's share of WINDOW_BYTES. The windows together contain every row, no key is in two
-    windows, and no window is empty. Raises CorruptTable when the keys of a run do not ascend.
+    windows, and no window is empty. Raises CorruptTable when the keys of a run do not ascend from one batch to the
+    next; the order of the rows inside a batch is not checked.
     """
     sources = [_Source(run, tuple(key), repeats) for run in runs]
     while True:

@@ -24,7 +24,7 @@ class Levels:
     def of(files: Iterable[DataFile], num_levels: int) -> Levels:
         """Return the levels of a bucket with these live files; a file at or above level ``num_levels`` adds levels.
 
-        The files of level 0 are sorted by largest sequence number, descending, then by smallest sequence number,
+        The files of level 0 are sorted by their largest sequence number, descending, then by smallest sequence number,
         creation time and name, ascending. The files of a higher level keep the given order.
         """
         by_level: dict[int, list[DataFile]] = {}

@@ -75,13 +75,16 @@ def without_older_states(rows: pa.Table, groups: Groups, kept: Positions | None 
 
 
 def keys_of(rows: pa.Table, groups: Groups, chosen: Flags, key: Sequence[str]) -> pa.Table:
-    """Return the ``key`` columns of the groups for which ``chosen``, one boolean per group, is true, in key order."""
+    """Return the ``key`` columns of the chosen groups, in key order; ``chosen`` has one boolean per group."""
     positions = groups.first[chosen]
     return pa.table({name: take(rows[name], positions) for name in key})
 
 
 def places(keys: pa.Table, rows: pa.Table | pa.RecordBatch, names: Sequence[str]) -> Positions:
-    """Return for each of ``rows`` the position of its key among ``keys``, which strictly ascend; -1 if not found."""
+    """Return for each of ``rows`` the position of its key among ``keys``, or -1 if the key is not found.
+
+    ``names`` are the key columns. The keys in ``keys`` must strictly ascend.
+    """
     both = [pa.chunked_array([contiguous(keys[name]), contiguous(rows[name])]) for name in names]
     codes = order_codes(both)
     known, asked = codes[: len(keys)], codes[len(keys) :]

@@ -61,18 +61,19 @@ def merge_runs(
     """Merge ``runs``, given oldest first, into Tables that are sorted by ``key`` and contain one row per key.
 
     All batches have the same schema: the ``key`` columns, ``_SEQUENCE_NUMBER``, ``_VALUE_KIND``, the sequence fields
-    and the engine's inputs. ``columns`` are the columns of the result (all by default). ``engine`` merges the rows of a
-    key in ``order``; among equal rows, the row of the later run comes last. Then ``drop_deletes`` removes results of
-    kind -U and -D, and the filter ``late`` removes the rows that it does not select. ``late`` may use only columns of
-    the result. A single run is not merged.
+    and the columns that ``engine.inputs`` returns. ``columns`` are the columns of the result (all by default).
+    ``engine`` merges the rows of a key in ``order``; of rows that are equal in this order, the row of the later run
+    comes last. Then ``drop_deletes`` removes results of kind -U and -D, and the filter ``late`` removes the rows that
+    it does not select. ``late`` may use only columns of the result. A single run is only filtered, not merged.
 
-    ``order`` None: the runs are ``in_sequence``, so the row of the later run is the newer row. Batches then need no
-    sequence numbers, and need kinds only if there are rows of kind -U or -D. When batches have ``LEVEL`` as their last
-    column, only the newest state of a key is merged (``lsm.lookup``); ``columns`` must then be given.
+    ``order`` None: the ranges of sequence numbers of the runs do not overlap, so the row of the later run is the newer
+    row. Batches then need no sequence numbers, and need kinds only if there are rows of kind -U or -D. When batches
+    have ``LEVEL`` as their last column, only the newest state of a key is merged (``lsm.lookup``); ``columns`` must
+    then be given.
 
     If the engine keeps the last row, columns that the merge does not compare may be dictionary-encoded in all batches
-    or in some of them; the result contains plain values. Memory is bounded as in ``windows``. Raises CorruptTable when
-    the keys of a run do not ascend.
+    or in some of them; the result contains plain values. ``lsm.key_windows`` bounds the memory. Raises CorruptTable
+    when the keys of a run that is merged do not ascend.
     """
     pieces: Iterator[list[pa.Table]] = (
         ([pa.Table.from_batches([batch])] for batch in runs[0]) if len(runs) == 1 else windows(runs, key, window_rows)
@@ -167,7 +168,7 @@ def _joined_pieces(
 
 
 def _by_sequence(pieces: Sequence[pa.Table]) -> list[pa.Table] | None:
-    """Return the pieces sorted by sequence number, so that no rows must be compared.
+    """Return the pieces sorted by sequence number, so that sequence numbers of single rows need not be compared.
 
     Return None if the ranges of sequence numbers of the pieces overlap.
     """

@@ -26,7 +26,7 @@ Codes = npt.NDArray[Any]
 """One comparable value per row: integers, or fixed-width bytes (dtype S)."""
 
 WIDEST_TEXT = 64
-"""A column of texts of at most this many bytes is converted to padded words; a column with longer texts is sorted."""
+"""Texts of at most this many bytes are converted to padded words; for longer texts, the column is sorted for ranks."""
 _LARGEST_BUFFER = 2**31 - 1
 _CANONICAL_NAN = 0x7FF8000000000000
 _WORD = 8

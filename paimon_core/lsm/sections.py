@@ -1,4 +1,4 @@
-"""Sections: groups of files to merge together; files of two sections have disjoint key ranges (format 8.5, step 2)."""
+"""Sections: groups of files to merge together; different sections have disjoint key ranges (format 8.5, step 2)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paimon_core.metadata.data_file import DataFile
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The files of one key range as the fewest sorted runs, the oldest first.
+    """The files of one key range, arranged in as few sorted runs as possible, the oldest run first.
 
     No key of a section is in another section.
     """

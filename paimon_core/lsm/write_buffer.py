@@ -23,9 +23,9 @@ from paimon_core.lsm.merge import sorted_groups
 from paimon_core.lsm.merge_order import MergeOrder
 
 FAN_IN = 64
-"""The largest number of runs that one merge reads; if there are more runs, some adjacent runs are merged first."""
+"""The largest number of stored runs that one merge reads; if there are more, some adjacent runs are merged first."""
 BATCH_BYTES = 1 << 20
-"""The largest number of bytes in a batch of a run; a merge has some batches of every run in memory."""
+"""The largest batch of a run in bytes (a larger row gets its own batch); a merge loads some batches of every run."""
 PART_BYTES = 8 << 20
 """The number of bytes of long rows that are copied at once."""
 _LONG_BYTES = 1 << 10
@@ -67,12 +67,12 @@ class Drained:
 
 
 class WriteBuffer:
-    """Collects tables without copying the tables.
+    """Collects tables of rows without copying them.
 
     ``spill`` and ``drain`` need additional memory: about the size of the buffered rows, or less for long rows.
 
     ``keeps_raw``: ``drain`` also returns the unmerged rows. ``folds_early``: merging some rows of a key before its
-    other rows does not change the result, so a run stores only one row per key.
+    other rows does not change the result, so a run stores only one row per key (unless ``keeps_raw``).
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class WriteBuffer:
     def _merged(
         self, runs: Sequence[Iterator[pa.RecordBatch]], result: Callable[[pa.Table, Groups], _Result]
     ) -> Iterator[_Result]:
-        """Yield the value of ``result`` for each part of the rows of ``runs``, which are in order of arrival.
+        """Yield the value of ``result`` for each part of the rows; the ``runs`` must be in order of arrival.
 
         No variable refers to the rows, so that their memory can be freed.
         """
@@ -255,7 +255,7 @@ def _put(store: RunStore, tables: Iterator[pa.Table]) -> StoredRun:
 
 
 def _batches(tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows in batches of at most BATCH_BYTES."""
+    """Yield the rows in batches of at most BATCH_BYTES; a larger row gets its own batch."""
     for table in tables:
         for part in cut(table, BATCH_BYTES):
             yield from part.to_batches()

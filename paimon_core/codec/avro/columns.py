@@ -50,7 +50,7 @@ class Field:
     """One field of the records, or the items of an array: ``kind`` is long, bytes, string, array, fixed or branch.
 
     A branch is the number before a record that is in a union with null. It must be equal to ``width``, the position of
-    the record type in the union: a null instead of a record is not decoded here.
+    the record type in the union: this module does not decode a null in place of a record.
     """
 
     path: tuple[str, ...]
@@ -76,7 +76,7 @@ class Column:
     """Whether each value is null; None if the field is not a union with null."""
 
     def taken(self, at: Numbers) -> Column:
-        """Return the values at some positions."""
+        """Return the values at the positions ``at``."""
         lengths = None if self.lengths is None else self.lengths[at]
         return Column(self.values[at], lengths, None if self.nulls is None else self.nulls[at])
 
@@ -91,7 +91,7 @@ class Records:
 
     @staticmethod
     def of(schema: Any) -> Records:
-        """Return the fields of a parsed schema (``avro_plain_schema``). Raises NotInColumns for other schemas."""
+        """Return the fields of a schema that ``plain_schema`` parsed. Raises NotInColumns for other schemas."""
         branch = None
         if isinstance(schema, list):
             branch, schema = _branch(schema)
@@ -147,7 +147,7 @@ def decode_columns(
 
     ``blocks`` are the starts, ends and record counts of blocks in ``buffer``, in order; ``PADDING`` follows the last
     block. ``places`` are the places where records may start, in addition to the starts of the blocks. Raises
-    NotInColumns.
+    NotInColumns for blocks that must be decoded record by record.
     """
     bounds = np.array(blocks, np.int64).reshape(-1, 3)
     starts = np.sort(np.concatenate([bounds[:, 0], places]))

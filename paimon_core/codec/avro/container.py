@@ -64,7 +64,7 @@ _FOREIGN_CODECS = ("lz4",)
 def write_avro(schema: dict[str, Any], records: Iterable[dict[str, Any]], codec: str = "zstandard") -> bytes:
     """Return the container file of ``records``; ``codec`` is zstandard (zstd), null (none) or another of ``CODECS``.
 
-    Raises InvalidOption for another codec, InvalidRequest for more unpacked bytes than readers accept.
+    Raises InvalidOption for another codec, InvalidRequest for more unpacked bytes or records than readers accept.
     """
     out = io.BytesIO()
     writer = AvroWriter(out, schema, codec)
@@ -219,7 +219,7 @@ def _most_uncounted(size: int) -> int:
 
 
 def unpacked_blocks(data: bytes, path: str) -> list[bytes]:
-    """Return the unpacked blocks of a container file, to search for names; raises the errors of ``read_avro``.
+    """Return the unpacked blocks of a container file, to search for names; raises errors as ``read_avro`` does.
 
     The records are not decoded, so invalid records raise no error.
     """
@@ -270,7 +270,7 @@ class AvroBlock:
             count_values(schema, self.data, self.count, _most_values(self.packed_bytes))
 
     def decoded(self, array: Any) -> list[dict[str, Any]]:
-        """Return the records; ``array`` is fastavro's schema of an array of records. Raises ValueError."""
+        """Return the records; ``array`` is fastavro's schema of their array. Raises ValueError for a wrong count."""
         source = io.BytesIO(b"".join((_long(self.count), self.data, b"\0")))
         found: list[dict[str, Any]] = fastavro.schemaless_reader(source, array, None) if self.count else []
         if len(found) != self.count or source.read(1 if self.count else 0):

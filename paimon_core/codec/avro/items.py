@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 
 def texts_of(data: bytes) -> tuple[str, ...]:
-    """Decode an array of strings. Raises UnicodeDecodeError."""
+    """Decode an array of strings. Raises UnicodeDecodeError for bytes that are not UTF-8."""
     out = []
     count, at = _number(data, 0)
     while count:
@@ -49,7 +49,7 @@ def nullable_numbers(data: bytes) -> tuple[int | None, ...]:
 
 
 def encode_items(items: Sequence[str | int | None], *, nullable: bool) -> bytes:
-    """Encode an array of strings or of longs; ``nullable``: of the union of null and long."""
+    """Encode an array of strings or longs; with ``nullable``, each item is encoded as a union with null."""
     out = bytearray()
     if items:
         _append(out, len(items))

@@ -1,7 +1,7 @@
 """Bucket functions: the bucket of each row from its bucket key, for whole columns (format 6.2 to 6.4).
 
-The function ``default`` uses the hash of the row's bytes, ``mod`` the remainder of one integer, ``hive`` the hash of
-Hive.
+The function ``default`` uses the hash of the row's bytes, ``mod`` uses the remainder of one integer, and ``hive`` uses
+the hash that Hive computes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def buckets_of(
 ) -> Buckets:
     """Return the bucket of each row, int32[n] in [0, buckets); ``function`` is a value of ``bucket-function.type``.
 
-    Raises InvalidRequest when ``buckets`` is less than 1, UnsupportedFeature for types without a bucket.
+    Raises UnsupportedFeature for types that the function cannot hash. Only the function ``default`` checks ``buckets``:
+    it raises InvalidRequest when ``buckets`` is less than 1.
     """
     if problem := function_problem(function, types):
         raise UnsupportedFeature(f"bucket-function.type = {function} {problem}", option="bucket-function.type")

@@ -26,7 +26,7 @@ _C1, _C2, _STEP = np.uint32(0xCC9E2D51), np.uint32(0x1B873593), np.uint32(0xE654
 
 
 def hash_rows(columns: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[DataType]) -> Hashes:
-    """Return the hash of each row of n-row columns, int32[n]; an empty array when there are no columns."""
+    """Return the hash of each of the n rows of the columns, int32[n]; an empty array when there are no columns."""
     cells = [encode_column(c, t) for c, t in zip(columns, types, strict=True)]
     words = uniform_words(cells) if cells else None
     if words is None:
@@ -45,7 +45,7 @@ def hash_rows(columns: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[Dat
 
 
 def hash_images(flat: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> Hashes:
-    """Return the hash of each row image, int32[n]; ``offsets`` (n + 1) are bytes in ``flat``, multiples of 4."""
+    """Return the hash of each row image, int32[n]; ``offsets``: n + 1 byte positions in ``flat``, multiples of 4."""
     words = flat.view(np.uint32)
     starts, counts = offsets[:-1] >> 2, np.diff(offsets) >> 2
     order = np.argsort(counts, kind="stable")[::-1]

@@ -1,8 +1,8 @@
 """Cells: encodes an Arrow column as the 8-byte slots and variable words of its BinaryRow field (format 5.2, 5.3).
 
 Whole columns are encoded with numpy; there is no Python loop over rows. The slot of a value with a variable part does
-not yet contain the offset of this part, because the offset depends on the columns before. The caller adds the offset
-where ``counts`` is not zero.
+not yet contain the offset of this part, because the offset depends on the columns before this column. The caller adds
+the offset where ``counts`` is not zero.
 """
 
 from __future__ import annotations

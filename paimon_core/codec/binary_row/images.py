@@ -14,7 +14,7 @@ from paimon_core.codec.binary_row.cells import Cells, Counts, Words
 
 
 def null_bytes(arity: int) -> int:
-    """Return the bytes of the header and the null bits of a row (format 5.1), a multiple of 8."""
+    """Return the number of bytes of the header and the null bits of a row (format 5.1), a multiple of 8."""
     return (arity + 63 + 8) // 64 * 8
 
 

@@ -9,7 +9,7 @@ _MASK = 0xFFFFFFFF
 
 
 def murmur3(data: bytes) -> int:
-    """Return the hash of ``data`` as an unsigned number; for single short texts."""
+    """Return the hash of ``data`` as an unsigned number; the loop is meant for single short texts."""
     state = 0
     end = len(data) & ~3
     for at in range(0, end, 4):

@@ -45,7 +45,7 @@ class RowBytes:
     arity: int
 
     def are_complete(self) -> bool:
-        """Whether every row has the arity and all slots."""
+        """Whether every row states the arity, and all its slots are inside of the buffer."""
         least = _ARITY_BYTES + null_bytes(self.arity) + 8 * self.arity
         if not len(self.starts):
             return True
@@ -141,9 +141,9 @@ def _is_text(dtype: DataType) -> bool:
 
 
 def key_ranks(lows: RowBytes, highs: RowBytes, types: Sequence[DataType]) -> tuple[Numbers, Numbers] | None:
-    """Return one number per row of both columns; the numbers have the same order as the rows, compared as keys.
+    """Return one number for each row of ``lows`` and of ``highs``; they have the order of the rows, compared as keys.
 
-    Return None for types or nulls that need ``key_order``.
+    Return None for incomplete rows, and for types and nulls that need ``lsm.key_order``.
     """
     columns = []
     if not lows.are_complete() or not highs.are_complete():

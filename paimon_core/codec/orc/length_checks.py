@@ -77,7 +77,10 @@ def _texts(source: pa.NativeFile, metadata: Metadata, stripe: Stripe, column: in
 
 
 def lengths_of(source: pa.NativeFile, metadata: Metadata, stripe: Stripe, column: int, most: int) -> Lengths:
-    """Return sum and maximum of the first ``most`` lengths of a column's texts, lists or maps; raises ValueError."""
+    """Return sum and maximum of the first ``most`` lengths of a column's texts, lists or maps.
+
+    Raises ValueError for a stream that does not decode.
+    """
     stream = stripe.streams.get((column, _LENGTH))
     if stream is None:
         return Lengths(0, 0, 0)

@@ -2,8 +2,8 @@
 
 PostScript, footer and stripe footers must decode and be consistent: the types are a tree, stripes do not overlap, the
 rows of the stripes add up to the rows of the file, and the streams of a stripe belong to its columns and fill the
-stripe. The checks are for files without the checksum of ``file_checksum``. In a file that passes the checks, values and
-statistics may still be wrong.
+stripe. The checks matter most for files without the checksum of ``file_checksum``. In a file that passes the checks,
+values and statistics may still be wrong.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def _check_stripe(footer: dict[int, list[Any]], kinds: list[int], place: tuple[i
 
 
 def unpacked(packed: bytes, codec: int, block: int) -> bytes:
-    """Return the unpacked bytes of a stream; raises ValueError for bytes that do not unpack to _METADATA_BYTES."""
+    """Return the unpacked bytes of a stream; raises ValueError if they do not unpack or are too long."""
     if codec == PLAIN:
         return packed
     out, at, size = [], 0, 0

@@ -26,7 +26,7 @@ class Lengths(NamedTuple):
 
 
 def lengths(data: bytes, most: int, *, version: int) -> Lengths:
-    """Return the sum and the maximum of the numbers in a stream, up to the run that exceeds ``most`` numbers."""
+    """Return the sum and the maximum of the first numbers in a stream, up to the run that reaches ``most`` numbers."""
     read = _run if version == 2 else _first_run
     count = total = longest = at = 0
     while at < len(data) and count < most:

@@ -43,7 +43,7 @@ class Pages(NamedTuple):
     largest: int
     """The unpacked bytes of the largest page."""
     value_bytes: int
-    """The mean bytes of a value in a page, without the bytes of the dictionary."""
+    """The mean bytes of a value in the page with the largest mean, without the bytes of the dictionary."""
     dictionary: tuple[int, Page] | None
     """The position of the packed bytes of a dictionary of texts, and its header."""
     is_plain: bool
@@ -63,8 +63,9 @@ class Pages(NamedTuple):
 def read_pages(source: pa.NativeFile, group: RowGroup, wanted: Collection[str]) -> dict[int, Pages]:
     """Return a dict from the number of a chunk of the columns ``wanted`` to its pages; empty chunks are left out.
 
-    Raises ValueError for pages that do not match the footer, for pages that unpack to more than PAGE_BYTES and
-    PAGE_RATIO times their bytes, and for nested columns with more values than ROW_VALUES and VALUES_PER_PACKED_BYTE.
+    Raises ValueError for pages that do not match the footer; if the largest pages of the columns together unpack to
+    more than PAGE_BYTES and to more than PAGE_RATIO times the packed bytes; and for a nested column with more values
+    than ROW_VALUES and more than VALUES_PER_PACKED_BYTE per packed byte.
     """
     names = {name.encode() for name in wanted}
     is_remote = isinstance(source, pa.PythonFile)
@@ -84,7 +85,7 @@ def read_pages(source: pa.NativeFile, group: RowGroup, wanted: Collection[str]) 
 def rows_within(source: pa.NativeFile, groups: Sequence[RowGroup], wanted: Collection[str], size: int) -> int:
     """Return the number of rows (at least 1) whose columns ``wanted`` take at most about ``size`` decoded bytes.
 
-    Raises the errors of ``read_pages``.
+    Raises ValueError for the same pages as ``read_pages``.
     """
     most = max(1, sum(group.rows for group in groups))
     for group in groups:

@@ -2,7 +2,7 @@
 
 Avro files are ten to twenty times slower than Parquet files: an Avro file stores rows, fastavro decodes each row to a
 dict, and Arrow converts the dicts to columns. A write takes the same steps in reverse. At any time, only the dicts of
-``_STEP_BYTES`` bytes of rows are in memory.
+about ``_STEP_BYTES`` bytes of rows are in memory.
 """
 
 from __future__ import annotations

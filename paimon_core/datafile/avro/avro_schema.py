@@ -56,8 +56,8 @@ def avro_schema(fields: Sequence[DataField]) -> dict[str, Any]:
 
     Raises UnsupportedFeature, which names the column, for a column that Avro cannot store: a TIMESTAMP with more than 6
     digits, a TIME with more than 3 digits, a VARIANT, a MULTISET of values that are not texts, a name with other
-    characters than letters, digits and underscores, or nested rows whose generated names are equal. Also raises
-    UnsupportedFeature for more ROW and MAP types than a reader accepts.
+    characters than letters, digits and underscores or with a digit first, or nested rows whose generated names are
+    equal. Also raises UnsupportedFeature for more ROW and MAP types than a reader accepts.
     """
     records = sum(f.type.records for f in fields)
     if records > AVRO_RECORDS:

@@ -2,9 +2,10 @@
 
 ``check_cast`` returns the cast between two table types, or raises UnsupportedFeature before data is read. Values follow
 Java's rules: integers wrap around, the fraction of floats is cut off, decimals are rounded half up and become null when
-they have too many digits, times are rounded towards the past, texts and binaries are cut to the new length. If a value
-cannot be converted, such as the text "x" to a number, the cast raises pa.ArrowInvalid. Casts between a TIMESTAMP WITH
-LOCAL TIME ZONE and other types use the local time zone in Java; these casts are supported in the time zone UTC only.
+they have too many digits, digits of times are cut off (some casts round towards the past, others towards zero), texts
+and binaries are cut to the new length. If a value cannot be converted, such as the text "x" to a number, the cast
+raises pa.ArrowInvalid. Casts between a TIMESTAMP WITH LOCAL TIME ZONE and other types use the local time zone in Java;
+these casts are supported in the time zone UTC only.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def check_cast(stored: DataType, wanted: DataType, column: str) -> Cast | None:
 
 
 def find_cast(stored: DataType, wanted: DataType) -> Cast | None:
-    """Return the cast between two different types, None when the cast is not supported."""
+    """Return the cast between two different types, or None when the cast is not supported."""
     source, target = stored.root, wanted.root
     if source in _PARTED:
         if target in STRING_ROOTS:
@@ -86,7 +87,10 @@ def find_cast(stored: DataType, wanted: DataType) -> Cast | None:
 
 
 def _text_cast(stored: DataType, wanted: DataType) -> Cast | None:
-    """Return the cast to text, None when it is not supported; nested types also use it for their members."""
+    """Return the cast of ``stored`` to text, or None when it is not supported.
+
+    For a nested type, this function also chooses the casts of the members.
+    """
     if stored.root in _PARTED:
         return nested_to_text(stored, _text_cast)
     if stored.root in BINARY_ROOTS:
@@ -119,7 +123,9 @@ def _binary_to_text(array: pa.Array, stored: DataType, wanted: DataType) -> pa.A
 
 
 def _nested(stored: DataType, wanted: DataType) -> Cast | None:
-    """Return the cast of a nested type, which casts the fields of a ROW by id, and elements, keys and values.
+    """Return the cast of a nested type, or None if a member has no cast, or if the type of the keys of a MAP changes.
+
+    The cast converts the fields of a ROW, which are found by id, the elements of an ARRAY and the values of a MAP.
 
     If ``wanted`` has none of the stored fields of a ROW, the ROW is null, as in Java; an ARRAY or MAP of such rows is
     null as well.
@@ -303,7 +309,7 @@ def _in_utc(cast: Cast) -> Cast:
 
 
 def _timestamp(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
-    """Change the unit and cut digits off, as in Java: towards zero up to milliseconds, otherwise towards the past."""
+    """Change the unit and cut digits off, as in Java: towards zero in milliseconds, else towards the past."""
     array = rescale(array, wanted.to_arrow())
     digits = {"ms": 3, "us": 6, "ns": 9}[wanted.timestamp_unit] - wanted.precision
     if not digits or wanted.precision >= stored.precision:
@@ -361,8 +367,8 @@ def _unzoned(array: pa.Array) -> pa.Array:
 def rescale(array: pa.Array, wanted: pa.TimestampType) -> pa.Array:
     """Return timestamps in another unit: exact in a finer unit, rounded towards the past in a coarser unit.
 
-    The time zone is replaced and the numbers stay the same. Raises pa.ArrowInvalid for a value outside the range of the
-    finer unit.
+    A different time zone in ``wanted`` only replaces the zone of the type; no time is moved. Raises pa.ArrowInvalid for
+    a value outside the range of the finer unit.
     """
     source, target = _UNITS[array.type.unit], _UNITS[wanted.unit]
     if source > target:

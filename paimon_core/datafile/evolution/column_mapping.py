@@ -111,7 +111,7 @@ def _source(
 
 
 def _stored_name(stored: DataField, wanted_ids: set[int], found: pa.Schema) -> str | None:
-    """Return the name of the file column to decode, None if the file lacks it.
+    """Return the name of the file column to decode, or None if the file lacks the column.
 
     A key column and the value column of the same field use the same file column.
     """

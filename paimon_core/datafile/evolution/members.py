@@ -24,7 +24,7 @@ def with_members_of(stored: DataType, wanted: DataType) -> DataType:
 def shares_members(stored: DataType, wanted: DataType) -> bool:
     """Whether a file of type ``stored`` has at least one of the wanted fields of each ROW.
 
-    Otherwise, the wanted fields in the file do not show which values of ``wanted`` are null.
+    If the file has no wanted field of a ROW, the fields that are read do not show which values of the ROW are null.
     """
     if stored.root is not TypeRoot.ROW or wanted.root is not TypeRoot.ROW:
         return True

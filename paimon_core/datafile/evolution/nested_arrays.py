@@ -50,7 +50,7 @@ def parts(array: pa.Array, shape: pa.DataType) -> list[pa.Array]:
 def assembled(array: pa.Array, inner: Sequence[pa.Array], wanted: pa.DataType) -> pa.Array:
     """Return an array of type ``wanted`` from the parts ``inner``, with the nulls and lengths of ``array``.
 
-    ``array`` is a result of ``whole``.
+    ``array`` must be a result of ``whole``.
     """
     mask = array.is_null() if array.null_count else None
     if pa.types.is_struct(wanted):

@@ -51,7 +51,8 @@ _FAMILIES: dict[TypeRoot, Callable[[pa.DataType], bool]] = {
 def is_stored_as(found: pa.DataType, dtype: DataType) -> bool:
     """Whether a file column of the Arrow type ``found`` can be a column of ``dtype``, from any known writer.
 
-    Raises UnsupportedFeature for a VARIANT with typed columns that are of unknown types, or inside of an ARRAY or MAP.
+    Raises UnsupportedFeature for a shredded VARIANT (with typed columns) whose typed columns have unknown types, or
+    which is inside of an ARRAY or MAP.
     """
     if pa.types.is_dictionary(found):
         found = found.value_type

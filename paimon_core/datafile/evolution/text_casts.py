@@ -141,9 +141,9 @@ def times_to_text(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Arr
 
 
 def nested_to_text(stored: DataType, find: Callable[[DataType, DataType], TextCast | None]) -> TextCast | None:
-    """Return the cast of an ARRAY (``[1, null]``), MAP (``{a -> 1}``) or ROW (``{1, x}``).
+    """Return the cast to text of an ARRAY (``[1, null]``), MAP (``{a -> 1}``) or ROW (``{1, x}``).
 
-    ``find`` returns the casts of members.
+    ``find`` returns the cast of a member, or None. If a member has no cast, the result is None.
     """
     casts = [find(child.type, STRING) for child in stored.children]
     if any(cast is None for cast in casts):

@@ -1,8 +1,8 @@
 """File checksum: adds a CRC32 to an ORC file. ORC has no checksum, and a flipped bit can change rows or crash a reader.
 
-The checksum is stored in a field of the PostScript, before the last field; other readers skip this field. It contains
-an 8-byte marker, then the little-endian CRC32 of all other bytes of the file. Programs that rewrite a file drop the
-checksum.
+The checksum is stored in a field of the PostScript, before the last field; other readers skip this field. The field
+contains an 8-byte marker, then the little-endian CRC32 of all other bytes of the file. Programs that rewrite a file
+drop the checksum.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CRC_BYTES = 4
 _HEAD = b"\xca\xb5\x03" + bytes([len(_NAME) + _CRC_BYTES])
 """The tag and the length of the PostScript field 7001, whose type is bytes."""
 _MAGIC = b"\x82\xf4\x03\x03ORC"
-"""The last field of the PostScript, before its length."""
+"""The last field of the PostScript; the length of the PostScript follows in the file."""
 _LENGTH_BYTES = 1
 _AFTER_CRC = len(_MAGIC) + _LENGTH_BYTES
 _END_BYTES = len(_NAME) + _CRC_BYTES + _AFTER_CRC

@@ -125,8 +125,8 @@ class OrcOutput:
 class OrcInput:
     """The FileInput for ORC; it reads stripes in parts and supports one pass.
 
-    When the file is opened, its checksum is verified. If the file is short or has no checksum, its metadata is checked
-    and limits the number of rows of a batch.
+    When the file is opened, its checksum is verified. If the file is short or has no checksum, its metadata is checked,
+    and the checked metadata limits the number of rows of a batch.
     """
 
     reads_members = False

@@ -37,8 +37,8 @@ def leaves(dtype: DataType) -> Iterator[DataType]:
 def check_columns(fields: Sequence[DataField], *, legacy_ltz: bool) -> None:
     """Raise UnsupportedFeature, which names the column, for columns that ORC files cannot store.
 
-    ORC files cannot store columns of types that Java does not store in ORC files, and timestamps that cannot be read or
-    written correctly.
+    These are columns of type VARIANT, which Java does not store in ORC files, and timestamps that this version of
+    pyarrow reads wrongly, or that are supported only in the time zone UTC.
     """
     for field in fields:
         roots = {leaf.root for leaf in leaves(field.type)}
@@ -146,7 +146,7 @@ def _moved(array: pa.Array, offset: Callable[[], int]) -> pa.Array:
 
 
 def offset_of(zones: Collection[str]) -> int:
-    """Return the offset, in seconds, of the time zones of writers from UTC in 1970.
+    """Return the offset of the time ``zones`` of writers from UTC in 1970, in seconds.
 
     Raises ValueError unless all zones have the same offset.
     """

@@ -56,7 +56,7 @@ class CheckedFooter:
 
 
 def read_checked(source: pa.NativeFile) -> CheckedFooter:
-    """Return the footer of an open Parquet file; raises ValueError for a footer that does not decode."""
+    """Return the verified footer of an open Parquet file; raises ValueError for a footer that is not valid."""
     raw, start = read_raw_footer(source)
     found = _KEPT.find(raw, start)
     if found is None:

@@ -36,7 +36,10 @@ _Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class DecodedSizes:
-    """The sizes in bytes of all column chunks of a file. Arrays have one row per row group and one column per leaf."""
+    """The sizes in bytes of all column chunks of a file.
+
+    ``rows`` has one number per row group; the other arrays have one row per row group and one column per leaf.
+    """
 
     leaves: dict[str, list[int]]
     """The numbers of the leaves of each column of the file."""

@@ -1,8 +1,8 @@
-"""INT96 timestamps: converts 12-byte little-endian values: nanoseconds of the day and Julian day (format 7.7).
+"""INT96 timestamps: converts 12 little-endian bytes, nanoseconds of the day and Julian day (format 7.7).
 
 Parquet libraries convert INT96 to 64-bit nanoseconds, which overflow silently for years before 1677 and after 2262.
-They write either all timestamps of a file as INT96 or none. Therefore ``parquet.footer`` presents INT96 values to Arrow
-as plain 12-byte values, and this module converts the values exactly, inside of nested columns as well.
+These libraries write either all timestamps of a file as INT96 or none. Therefore ``parquet.footer`` presents INT96
+values to Arrow as plain 12-byte values, and this module converts the values exactly, inside of nested columns as well.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ def with_int96(array: pa.Array, stored: pa.DataType) -> pa.Array:
 
 
 def without_int96(array: pa.Array, dtype: DataType, column: str) -> pa.Array:
-    """Return a decoded column with its 12-byte values as the timestamps of ``dtype``; raises UnsupportedFeature."""
+    """Return a decoded column with its 12-byte values as the timestamps of ``dtype``.
+
+    Raises UnsupportedFeature, which names the column, for a timestamp outside the range of its type.
+    """
     if array.type == INT96_AS_BYTES and dtype.root in TIMESTAMP_ROOTS:
         return int96_to_timestamps(array, dtype, column)
     if not _holds_bytes(array.type):

@@ -64,7 +64,7 @@ class ParquetInput:
         batch_bytes: int,
         use_threads: bool,
     ) -> Iterator[tuple[int, Arrays]]:
-        """Yield batches; they have fewer rows than ``batch_rows`` where pages may contain very long values.
+        """Yield batches, with fewer rows than ``batch_rows`` if the pages may contain very long values.
 
         Texts may be dictionary arrays. Raises UnsupportedFeature, which names the column, for an INT96 out of range or
         a null map key, and Arrow's errors for bytes that do not decode.
@@ -103,7 +103,7 @@ class ParquetInput:
     def _sizes(
         self, wanted: Mapping[str, DataType], groups: Sequence[int], batch_rows: int, batch_bytes: int
     ) -> tuple[list[int], set[str]]:
-        """Return the rows of a batch of each row group, and the text columns to read as dictionaries."""
+        """Return the number of rows of a batch for each row group, and the text columns to read as dictionaries."""
         source, checked, metadata = self._source, self._footer, self._footer.metadata
         pages = [read_pages(source, checked.row_groups[at], wanted) for at in groups]
         sizes = checked.sizes.with_dictionaries(groups, pages)
@@ -133,7 +133,10 @@ def _as_dictionaries(
 
 
 def _steps(groups: Sequence[int], rows: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
-    """Yield (batch size in rows, row groups to decode with this size); sizes that differ little become one size."""
+    """Yield (batch size in rows, row groups to decode with this size).
+
+    Sizes of adjacent row groups that differ by at most a factor of 2 become one size, the smallest of them.
+    """
     together: list[int] = []
     least = most = 0
     for group, some in zip(groups, rows, strict=True):

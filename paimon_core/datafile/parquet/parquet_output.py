@@ -28,7 +28,7 @@ _BUFFER_BYTES = 1 << 20
 
 
 class ParquetOutput:
-    """The FileOutput for Parquet: each table that is written becomes a row group.
+    """The FileOutput for Parquet: each table that is written becomes one row group, or several (``readable_parts``).
 
     ``first_rows`` decide how the columns are encoded. ``in_memory``: the file is small; it is built in memory and
     written to the sink by ``finish``.

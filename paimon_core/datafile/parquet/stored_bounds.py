@@ -24,9 +24,9 @@ _NUMBERS = frozenset(
 
 
 def stored_value(raw: Any, dtype: DataType) -> Any:
-    """Return the physical value ``raw`` of a column that is stored as the Arrow type of ``dtype``.
+    """Return the physical value ``raw`` as a storage value; the column is stored as the Arrow type of ``dtype``.
 
-    None when it is unknown: for nested types, for INT96, and for text that was cut inside a character.
+    Return None when the value is unknown: for nested types, for INT96, and for text that was cut inside a character.
     """
     root = dtype.root
     if isinstance(raw, bool):

@@ -48,7 +48,7 @@ class Decoding:
 
 
 def batch_of(schema: pa.Schema, arrays: Sequence[pa.Array]) -> pa.RecordBatch:
-    """Return arrays as a batch; arrays that are dictionaries change the types of ``schema``."""
+    """Return arrays as a batch of ``schema``; where an array is a dictionary, the field gets the dictionary type."""
     if any(pa.types.is_dictionary(a.type) for a in arrays):
         schema = pa.schema([f.with_type(a.type) for f, a in zip(schema, arrays, strict=True)])
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -35,7 +35,10 @@ class FileRequest:
     batch_rows: int = 65536
     """The maximum number of rows of a batch."""
     batch_bytes: int = BATCH_BYTES
-    """The approximate maximum size in bytes of a batch with decoded dictionaries; a larger row gets its own batch."""
+    """The approximate maximum size of a batch in bytes; a larger row gets its own batch.
+
+    A dictionary column counts with the bytes of its decoded texts.
+    """
     threads: bool = True
     """Whether columns are decoded in parallel."""
     counts: ReadCounts | None = None

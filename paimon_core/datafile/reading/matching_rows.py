@@ -26,7 +26,7 @@ _NEAR_ROWS = 1 << 13
 
 
 def groups_that_may_match(held: FileInput, sources: Sequence[Source], where: BoundPredicate) -> list[int] | None:
-    """Return the row groups that may contain a selected row, by their statistics; None: the file has no row groups.
+    """Return the row groups that may contain a selected row, by their statistics; None: ``held`` states no row groups.
 
     Statistics are used only for columns that are read without a cast; a column may have been renamed.
     """
@@ -52,7 +52,7 @@ def groups_that_may_match(held: FileInput, sources: Sequence[Source], where: Bou
 def matching_batches(
     decoding: Decoding, sources: Sequence[Source], schema: pa.Schema, chosen: ChosenRows, where: BoundPredicate
 ) -> Iterator[tuple[int, pa.RecordBatch | None]]:
-    """Yield (rows tested, batch): the batch has the ``chosen`` rows for which ``where`` is true."""
+    """Yield (number of rows tested, batch or None); batches have the ``chosen`` rows for which ``where`` is true."""
     tested = [at for at, s in enumerate(sources) if s.wanted.name in where.columns]
     rest = [at for at in range(len(sources)) if at not in tested]
     if not rest or not chosen.group_rows or not any(sources[at].column for at in tested):
@@ -98,7 +98,7 @@ class _Cursor:
     def pieces(self, hits: Positions) -> Iterator[tuple[int, int, list[pa.Array]]]:
         """Yield the columns of ranges of rows that contain the rows ``hits``.
 
-        All ``hits`` are above all rows of the previous call.
+        All ``hits`` must be above all rows of the previous call.
 
         Each piece is (number of the first row, number after the last row, columns). Row groups without a hit are not
         decoded.

@@ -1,7 +1,7 @@
 """Reader: reads one data file as batches of the columns that the reading schema needs (format 2.4, 7).
 
 Batches are in file order and are decoded lazily. A batch has at most the number of rows, and about the number of bytes,
-that the request states. The sizes of the row groups and rows in the file do not matter. The file is untrusted: if its
+that the request states, whatever sizes the row groups and rows of the file have. The file is untrusted: if its
 row count differs from its manifest entry, CorruptTable names its path.
 """
 
@@ -75,9 +75,10 @@ def file_may_match(
     fields: Sequence[DataField],
     where: BoundPredicate,
 ) -> bool:
-    """Whether a row group of the file may contain a row that ``where``, over ``fields``, selects; raises CorruptTable.
+    """Whether a row group of the file may contain a row that ``where``, over ``fields``, selects.
 
-    True for a file in a format without row groups, which is not opened.
+    True for a file in a format without row groups, which is not opened. Raises CorruptTable for a file that is missing,
+    does not decode or has another size than its manifest entry.
     """
     if format_of(path) != "parquet":
         return True
@@ -91,7 +92,7 @@ def file_may_match(
 def opened(storage: Storage, path: str) -> Iterator[pa.NativeFile]:
     """Open the file for a ``with`` block; decoding errors become CorruptTable, storage errors StorageError.
 
-    A MemoryError does not show that the file is damaged: a MemoryError is raised that names the file.
+    A MemoryError does not show that the file is damaged, so it stays a MemoryError, and its message names the file.
     """
     try:
         with storage.open_input(path) as source:

@@ -42,7 +42,7 @@ class ColumnBounds:
             self._ends[at] = (low, high) if known is None else (min(known[0], low), max(known[1], high))
 
     def bounds(self, null_counts: Sequence[int], has_nan: Sequence[bool]) -> list[Bounds]:
-        """Return the bounds of each column; unknown bounds for a column that contains NaN."""
+        """Return the bounds of each column; unknown bounds where ``has_nan`` is true."""
         return [
             Bounds(None, None, nulls)
             if ends is None or nan

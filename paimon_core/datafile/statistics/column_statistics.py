@@ -1,9 +1,9 @@
 """Column statistics of a data file: minimum, maximum and null count of each column, as in manifests (format 4.5).
 
-The bounds are read from the Parquet footer, where the encoder has already stored them, so no pass over the data is
-needed. Bounds are either correct or absent. They are absent for a column with NaN, a binary column (Java before 2.0
-compares signed bytes, later versions unsigned bytes) and INT96. A text that is longer than the mode allows is cut; if
-it is a maximum, it is then rounded up.
+The bounds of a Parquet file are read from its footer, where the encoder has already stored them, so no pass over the
+data is needed. Bounds are either correct or absent. They are absent for a column with NaN, a binary column (Java before
+2.0 compares signed bytes, later versions unsigned bytes) and INT96. A text that is longer than the mode allows is cut;
+if it is a maximum, it is then rounded up.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _EXACT = Context(prec=80)
 _FEW_ROWS = 64
 """The largest number of values for which Python's min and max are faster than numpy's."""
 _SHORT_BYTES = 1 << 11
-"""If all texts together have at most this many bytes, each of them is short enough for a footer."""
+"""If the texts of a column have at most this many bytes together, each text is short enough for a footer."""
 _FOOTER_BYTES = 4096
 """The largest size in bytes of a text that Arrow stores in the statistics of a footer."""
 _BOUND_CHARACTERS = 1 << 16
@@ -66,7 +66,7 @@ def column_bounds(
 ) -> Bounds:
     """Return the same bounds as ``footer_bounds``, from the row groups of a footer.
 
-    ``known`` maps the number of a row group whose bounds the footer lacks to the minimum and maximum.
+    ``known`` maps the number of each row group whose bounds the footer lacks to its (minimum, maximum).
     """
     unknown = Bounds(None, None, null_count)
     if dtype.root in BINARY_ROOTS or dtype.root in NESTED_ROOTS:
@@ -103,7 +103,7 @@ def bounds_of_long_texts(column: pa.ChunkedArray) -> tuple[str, str] | None:
 def least_and_greatest(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
     """Return the minimum and maximum that a footer would contain for a column of a small file.
 
-    The column contains integers, timestamps in its type's unit, floats without NaN or texts. Returns None when the
+    The column must contain integers, timestamps in its type's unit, floats without NaN, or texts. Returns None when the
     bounds must be read from the footer.
     """
     if column.null_count or column.num_chunks != 1:

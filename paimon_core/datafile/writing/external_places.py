@@ -59,7 +59,7 @@ class ExternalPlaces:
 
 
 def external_places(options: TableOptions) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Return the URLs of the directories for new files (in Java's form) and their weights; () if there are none.
+    """Return the URLs (in Java's form) of the directories for new files, and the weights of these; () for none.
 
     Raises InvalidRequest for options that do not fit each other.
     """

@@ -165,7 +165,7 @@ class RollingWriter:
         return self._paths.relative_bucket(self._partition_path, self.bucket)
 
     def _path(self, name: str, data_file: str, external: str | None) -> str:
-        """Return the path of the file ``name`` in the directory of a data file; ``external``: the data file's path."""
+        """Return the path of the file ``name`` next to a data file; ``external``: the data file's external path."""
         if external is not None:
             return self._paths.external_file(external, data_file, name)
         return self._paths.data_file(self._partition_path, self.bucket, name)
@@ -266,7 +266,10 @@ class _OpenFile:
         self.row_count += len(rows)
 
     def finish(self, first_sequence: int) -> DataFile:
-        """Finish and close the file, and return its record; an append table's rows start at ``first_sequence``."""
+        """Finish and close the file, and return its manifest record.
+
+        In a table without a primary key and without row tracking, the rows are numbered from ``first_sequence`` on.
+        """
         with self._storage_errors():
             self._output.finish()
             size = self.written_bytes

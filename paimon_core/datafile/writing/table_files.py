@@ -27,7 +27,7 @@ def rolling_writer(
 ) -> RollingWriter:
     """Return a writer of the data files of one bucket and level.
 
-    With ``changelog``, it writes the changelog files of a flush or a compaction into this level.
+    With ``changelog``, the writer creates the changelog files of a flush or of a compaction into this level.
 
     Changelog files always have the source APPEND. ``names`` generates the file names; the default is a new generator.
     Raises InvalidRequest for a table whose options put new files outside of the allowed roots.

@@ -29,7 +29,7 @@ class Aggregate(Protocol):
         """Return one value per group, of the column's type; null for an empty group.
 
         ``retracts`` None: no row is a retract. Callers pass retracts only when ``can_retract`` is true. Raises
-        InvalidRequest, which names the function, where Java would fail, such as for a sum that overflows.
+        InvalidRequest, which names the column, for values for which Java would fail, such as a sum that overflows.
         """
 
 

@@ -14,7 +14,7 @@ from paimon_core.lsm.key_groups import Groups
 
 @dataclass(frozen=True, slots=True)
 class Connective:
-    """The result is true if all values are true (``every``: bool_and), or if any value is true (bool_or)."""
+    """The function bool_and (``every``), which is true if all values are, or bool_or, which is true if any value is."""
 
     every: bool
     can_retract: bool = False

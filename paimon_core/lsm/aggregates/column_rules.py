@@ -16,7 +16,8 @@ _OF_EVERY_FUNCTION = frozenset({"aggregate_function", "ignore_retract", "stats_m
 def check_options(function: str, field: DataField, options: FieldOptions, known: Sequence[str] = ()) -> None:
     """Raise InvalidOption for an option of the column that ``function`` does not have.
 
-    ``known`` are the allowed attributes of FieldOptions. The error names the column, the option and its value.
+    ``known`` are the attributes of FieldOptions that the function has in addition to those of every function. The error
+    names the column, the option and its value.
     """
     for attribute in fields(options):
         value = getattr(options, attribute.name)
@@ -38,7 +39,7 @@ def check_type(function: str, field: DataField, fits: bool, wanted: str) -> None
 
 
 def row_of_table(function: str, field: DataField) -> DataType:
-    """Return the ROW of a column of type ARRAY of ROW; raises InvalidOption naming the column for other types."""
+    """Return the ROW type of a column of type ARRAY of ROW; raises InvalidOption naming the column for other types."""
     inner = field.type.children[0].type if field.type.root is TypeRoot.ARRAY else field.type
     is_table = inner is not field.type and inner.root is TypeRoot.ROW
     check_type(function, field, is_table, "ARRAY of ROW")

@@ -1,7 +1,7 @@
 """Sum and product of DECIMAL, computed on unscaled values (format 9.5).
 
 Results have the column's precision and scale. With 19 or more digits, a sum that exceeds the precision becomes null,
-and later values are added to null. With up to 18 digits, a sum becomes null only when it exceeds 64 bits; a final sum
+and the next value starts a new sum. With up to 18 digits, a sum becomes null only when it exceeds 64 bits; a final sum
 that fits into 64 bits but exceeds the precision is an error in this library. A product is rounded half up to the scale,
 and is null if it exceeds the precision.
 """
@@ -107,7 +107,7 @@ def _may_pass(limit: int, words: Numbers, unit: float, groups: Groups) -> Valid:
 
 
 def _sum_of_one_word(low: Numbers, signs: Numbers | None, groups: Groups) -> Numbers:
-    """Return sums modulo 2**64 of values that fit into one word, as two words."""
+    """Return the sums modulo 2**64 of values that fit into one word; each sum is given as two words."""
     values = low if signs is None else low * signs
     sums = np.add.reduceat(values, groups.starts) if len(groups) else np.zeros(0, np.int64)
     return np.stack([sums, sums >> 63], axis=1)

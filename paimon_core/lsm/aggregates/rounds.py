@@ -45,8 +45,8 @@ def left_to_right(
 
     Return (results, valid): one value and one boolean per group.
 
-    If the result so far is null, an added value becomes the result unchanged, and a retracted value becomes the result
-    after ``open_with_retract``; without this function, a retracted value is ignored.
+    If the result so far is null, an added value becomes the result unchanged, and for a retracted value the result is
+    what ``open_with_retract`` returns; without this function, a retracted value is ignored.
     """
     folded = np.zeros(len(groups), values.dtype)
     known = np.zeros(len(groups), np.bool_)

@@ -23,7 +23,7 @@ Step = Callable[[pa.Array, Groups, Retracts | None], pa.Array]
 
 
 def raw(array: pa.Array, dtype: npt.DTypeLike, words: int = 1) -> Numbers:
-    """Return a fixed-width array without a copy: ``words`` numbers per value, arbitrary numbers for null."""
+    """Return the memory of a fixed-width array without a copy, as ``words`` numbers per value, arbitrary for null."""
     width = np.dtype(dtype).itemsize * words
     buffer = array.buffers()[1] if len(array) else None
     if buffer is None:

@@ -41,7 +41,7 @@ class Upgrade:
 
 @dataclass(frozen=True, slots=True)
 class Reread(Upgrade):
-    """An upgrade of ``file`` for which the rows of the file are read, for a changelog or for deletion vectors."""
+    """An upgrade of ``file`` during which the rows of the file are read, for a changelog or for deletion vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,11 @@ def plan_rewrite(
 ) -> list[Upgrade | Rewrite]:
     """Return the steps of a unit in key order; files of the unit that are in no step remain unchanged.
 
-    Overlapping files are merged, together with adjacent files smaller than ``small_file_bytes``. A file that overlaps
-    no other file is upgraded. In three cases, such a file is rewritten instead: the output level is the last level and
-    ``is_clean`` is false for the file, which may contain deletes; ``expires`` is true for the file, which contains
-    expired rows (format 16.5); or ``force_rewrite`` is true (option compaction.force-rewrite-all-files).
+    Overlapping files and files smaller than ``small_file_bytes`` are merged; those that are adjacent in key order are
+    merged in one step. Any other file is upgraded, or stays unchanged if it already has the output level. In three
+    cases, such a file is rewritten instead: the output level is the last level and ``is_clean`` is false for the file
+    (it may contain deletes); ``expires`` is true for the file (it contains expired rows, format 16.5); or
+    ``force_rewrite`` is true (option compaction.force-rewrite-all-files).
     """
     if unit.each_alone:
         return [Upgrade(file).rewrite for section in intervals(unit.files, key_order) for file in section.files]
@@ -106,7 +107,7 @@ def plan_rewrite(
 
 
 def small_file_bytes(options: TableOptions) -> int:
-    """Return target-file-size * compaction.small-file-ratio in bytes; smaller files are merged and not upgraded."""
+    """Return target-file-size * compaction.small-file-ratio in bytes; smaller files are merged with adjacent files."""
     return int(options.target_file_bytes(keyed=True) * options["compaction.small-file-ratio"])
 
 

@@ -43,8 +43,9 @@ class EarlyFull:
     def calls_for(self, levels: Levels, moment: Moment) -> bool:
         """Whether to compact all runs into one now; always False for a single run.
 
-        True when more than the interval has passed since the last full compaction, when all runs together are smaller
-        than the total, or when the runs outside of the last level are larger than the increment.
+        True when more than ``interval_millis`` has passed since the last full compaction (or there was none), when all
+        runs together are smaller than ``total_bytes``, or when the runs outside of the last level are together larger
+        than ``incremental_bytes``. A condition that is None is not tested.
         """
         if len(levels.runs) < 2:
             return False
@@ -60,8 +61,8 @@ class EarlyFull:
 
 @dataclass(frozen=True, slots=True)
 class OffPeak:
-    """Hours of the local day in which ``ratio`` percent is added to the size ratio. So larger runs are selected as
-    well.
+    """Hours of the local day in which ``ratio`` is added to the percentage of option compaction.size-ratio, so that
+    larger runs are picked as well.
     """
 
     start: int = -1

@@ -1,7 +1,7 @@
 """Universal compaction: chooses the sorted runs of a bucket to merge, and the output level (format 8.2, 8.4).
 
 Runs are picked from the newest run on and without gaps, so rows in lower levels are always newer. Level 0 is never the
-output level, because all runs of levels 0 and 1 are picked together.
+output level, because a compaction always picks all runs of levels 0 and 1.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class CompactionUnit:
 
 @dataclass(frozen=True, slots=True)
 class UniversalCompaction:
-    """The universal rule; the fields are the options of the same names."""
+    """The universal rule; each field is the option whose name ends with the name of the field."""
 
     compaction_trigger: int = 5
     max_size_amplification_percent: int = 200
@@ -52,7 +52,7 @@ class UniversalCompaction:
         )
 
     def pick(self, levels: Levels) -> CompactionUnit | None:
-        """Return the next compaction; None if there are too few runs, or no runs of similar size."""
+        """Return the next compaction; None if there are fewer runs than the trigger, or as many and no rule fits."""
         picked = self._picked(levels.runs)
         if picked == 0:
             return None
@@ -104,8 +104,8 @@ def full_unit(
 ) -> CompactionUnit | None:
     """Return the compaction of all runs into the last level; None if no file must be compacted (format 8.4).
 
-    If the bucket is already one run at the last level, all files are rewritten with ``force_rewrite``; otherwise only
-    the files for which ``expires`` is true, because they contain expired rows.
+    If the bucket is already one run at the last level, all files are rewritten if ``force_rewrite`` is true. If it is
+    false, only the files for which ``expires`` is true are rewritten, because they contain expired rows.
     """
     if not levels.runs:
         return None

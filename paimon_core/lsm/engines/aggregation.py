@@ -44,14 +44,15 @@ class Aggregation:
     remove_on_delete: bool = False
     not_null: frozenset[str] = frozenset()
     merges_single_rows: bool = False
-    """Whether keys with only one row are aggregated too (``merge_engine``)."""
+    """Whether keys with only one row are aggregated too; ``engine_choice.merge_engine`` sets this field."""
 
     @staticmethod
     def of(schema: TableSchema, options: TableOptions) -> Aggregation:
         """Return the engine with the functions that the options choose.
 
-        Raises InvalidOption naming the column and the option for a function on a sequence column, a column type that
-        the function does not support, or options that exclude each other.
+        Raises InvalidOption, which names the column and the option, for an aggregate function of a ``sequence.field``
+        column, for a column type or an option that the function does not support, and for options that exclude each
+        other. Raises UnsupportedFeature for an unknown function.
         """
         sequence = options["sequence.field"] or ()
         functions = {}
@@ -76,7 +77,8 @@ class Aggregation:
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
         """Return all groups.
 
-        With ``drop_deletes``, leave out groups that are a single retract, and groups that end with a removing -D row.
+        With ``drop_deletes``, leave out groups that consist of a single retract, unless ``merges_single_rows`` is true,
+        and groups whose last row is a -D row that removes the record of the key.
         """
         if not drop_deletes or VALUE_KIND not in rows.column_names:
             return groups
@@ -114,7 +116,7 @@ class Aggregation:
         if folding.retracts is not None and not function.can_retract:
             raise self._no_retract(name)
         if isinstance(function, First | Last) and folding.retracts is None and folding.deletes is None:
-            return function(column, groups, None)  # for one row the result is its value, so one call handles all groups
+            return function(column, groups, None)  # a single row gives its own value, so one call handles all groups
         if isinstance(function, First) and folding.deletes is not None:
             folded = function.after_deletes(column, folding.whole, folding.dense, folding.deletes)
         else:
@@ -126,9 +128,9 @@ class Aggregation:
         return with_singles(column, groups, folding.many, folded)
 
     def check_retract(self, kinds: Collection[int]) -> None:
-        """Check retracts: rows of kind -D that remove the record of a key are accepted.
+        """With ``remove_on_delete``, accept rows of kind -D without a check of the functions.
 
-        For other retracts, check every function. Raises InvalidRequest naming the column when its function cannot
+        For other ``kinds``, check every function. Raises InvalidRequest naming the column when its function cannot
         retract or would set a NOT NULL column to null.
         """
         if self.remove_on_delete and set(kinds) <= {RowKind.DELETE}:

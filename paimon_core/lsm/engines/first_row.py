@@ -55,7 +55,8 @@ class FirstRow:
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
         """Return the groups without ignored rows.
 
-        With ``drop_deletes``, leave out groups whose first row is a retract.
+        With ``drop_deletes``, leave out groups whose first row is a retract. Unless ``ignore_delete`` is true, raises
+        InvalidRequest for a retract in a group of several rows.
         """
         if VALUE_KIND not in rows.column_names:
             return groups

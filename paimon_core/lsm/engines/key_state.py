@@ -1,4 +1,4 @@
-"""Key state: the row with which the merged row (the state) of a key starts, and the rows that change it (format 9.4).
+"""Key state: which row the merged row (the state) of a key starts with, and which rows change the state (format 9.4).
 
 The state of a key starts empty. All columns of a row replace the state in two cases: the row is a retract and the first
 row of the key, or the row removes the record of the key. Rows that remove the record divide the rows of a key into
@@ -43,7 +43,7 @@ class KeyState:
 
     @cached_property
     def last_segments(self) -> Positions:
-        """The number of each key's last segment."""
+        """For each key, the index of its last segment in ``segments``."""
         return np.searchsorted(self.segments.starts, self.whole.ends) - 1
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Last values: values, kinds and sequence numbers of a partial update outside of sequence groups (format 9.4)."""
+"""Last values: columns of a partial update in no sequence group, and the kind and sequence number (format 9.4)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from paimon_core.lsm.key_groups import Groups
 def last_values(state: KeyState, many: Flags, column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
     """Return the last non-null value of each group, among the ``value_rows`` of ``state``.
 
-    ``many`` marks the groups with several rows, which ``state`` describes. A group with a single row gets the value of
-    this row; the kind of the row does not matter.
+    ``many`` marks the groups that are merged; ``state`` describes these groups. Every other group has a single row and
+    gets the value of this row; the kind of the row does not matter.
     """
     valid = valid_rows(column)
     if state.retracts is None:
@@ -26,7 +26,7 @@ def last_values(state: KeyState, many: Flags, column: pa.ChunkedArray, groups: G
 
 
 def result_kinds(state: KeyState, many: Flags, column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
-    """Return the kind of each result: the row's own kind for keys with one row, else the kind of the merged state."""
+    """Return the kind of each result: the kind of the merged state if the key is in ``many``, else its row's kind."""
     kinds = contiguous(take(column, groups.last)).to_numpy().copy()
     kinds[many] = state.kinds
     return pa.chunked_array([pa.array(kinds, column.type)])

@@ -1,9 +1,9 @@
 """First values with late rows: first_value and first_non_null_value in a sequence group (format 9.4, 9.5).
 
-These functions remember whether they have begun, even after the record of the key is removed. Before a function has
-begun, a late row sets the value only if the state has no value (first_value: never). The function begins with the first
-newer row (first_non_null_value: with the first newer row that has a value), or with the first late row when the state
-has a value. After that, newer rows change nothing, and every late row replaces the value, even by null.
+Such a function *begins* at one row of a key, and remembers this even after the record of the key is removed. Before a
+function has begun, a late row sets the value only if the state has no value (first_value: never). The function begins
+with the first newer row (first_non_null_value: with the first newer row that has a value), or with the first late row
+when the state has a value. After that, newer rows change nothing, and every late row replaces the value, even by null.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def fold_first(column: pa.ChunkedArray, state: KeyState, arrived: Arrivals, *, n
 def _fold(segments: Groups, newer: Flags, late: Flags, base: Positions, valid: Flags | None) -> tuple[Positions, Flags]:
     """Return for each segment the row of its value (-1 for none), and whether the function begins in this segment.
 
-    The function has not begun before the segment. ``valid`` None: null counts as a value.
+    The function is taken as not begun before the segment. ``valid`` None: null counts as a value.
     """
     places = np.empty(len(newer), np.int64)
     places[segments.order] = np.arange(len(segments.order))

@@ -4,12 +4,12 @@ A newer row is combined as agg(state, value). A late row is combined in the oppo
 late row had arrived first. A retract is applied when it arrives, even if it is late. The consequences depend on the
 function:
 
-* sum, product, max, min, bool_and, bool_or and the sketches: no difference, because agg is symmetric. ``collect`` also
-  uses the order of arrival, unless it ignores retracts. All rows are combined in order of arrival.
+* sum, product, max, min, bool_and, bool_or and the sketches are symmetric, so all rows are combined in order of
+  arrival. The rows of ``collect`` are also combined in order of arrival, unless the function ignores retracts.
 * last_value: a late row changes nothing and is left out.
-* last_non_null_value, listagg, merge_map, nested_update and nested_partial_update are associative: late rows are put
-  before all other rows, the last late row first, and all rows are combined in one pass. Only keys in which a late row
-  follows a retract need several passes: one more for each late row that follows a retract. All keys are handled in
+* last_non_null_value, listagg, merge_map, nested_update, nested_partial_update and ``collect`` that ignores retracts
+  are associative: late rows are put before all other rows, the last late row first, and all rows are combined in one
+  pass. A key needs one more pass for each late row that is the first late row after a retract. All keys are handled in
   parallel.
 * merge_map_with_keytime (null removes an entry) and nested_update with a count limit are not associative: they need a
   pass for each late row. All keys are handled in parallel, so the number of passes depends on the key with the most
@@ -105,7 +105,7 @@ class Events:
 
 
 def fold_events(column: pa.ChunkedArray, events: Events, function: Aggregate, rule: Late) -> pa.ChunkedArray:
-    """Return one value per key; ``rule`` is not FIRST."""
+    """Return one value per key; ``rule`` must not be FIRST."""
     if rule is Late.LEFT_OUT:
         events = events.where(~events.late)
     values = take(column, events.rows)
@@ -159,7 +159,7 @@ def _stepwise(values: pa.ChunkedArray, events: Events, cuts: Flags, function: Ag
 
 
 def _chosen(columns: Sequence[pa.ChunkedArray], places: Positions) -> pa.ChunkedArray:
-    """Return the values at these positions of the concatenated columns."""
+    """Return the values at the positions ``places`` of the concatenated columns."""
     return take(pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type), places)
 
 

@@ -22,7 +22,7 @@ from paimon_core.lsm.gather import Flags, Positions
 class Function:
     """The aggregate function of a column, and how the function handles late rows.
 
-    ``name`` and ``ignores_retracts`` are the values of the options.
+    ``name`` is the function's name in the options; ``ignores_retracts`` is the value of option ignore-retract.
     """
 
     name: str
@@ -52,7 +52,7 @@ class OrderedColumns:
         return take_or_null(column, self._newest)
 
     def protected(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Return a column without function: its value in each key's last newer row, null if this row is a retract."""
+        """Return a column that has no function: its value in each key's last newer row, null if that is a retract."""
         return take_or_null(column, self._winners)
 
     def folded(self, name: str, column: pa.ChunkedArray, function: Function) -> pa.ChunkedArray:

@@ -3,8 +3,8 @@
 A column gets the last non-null value of a key's rows. The columns of a sequence group are updated in the order of this
 group (``sequence_group``): a newer row sets all columns of the group, even to null, or combines the values by aggregate
 functions. A late row affects only columns with a function (``late_rows``). Options define the effect of retracts:
-retracts have no effect (ignore-delete), remove the record of the key, or reset the columns of a sequence group. If a
-column has no nulls, the merge only takes the value of the last row.
+retracts have no effect (ignore-delete), remove the record of the key, or reset the columns of a sequence group. If no
+row is a retract, a column that has no nulls and is in no sequence group gets the value of the last row.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PartialUpdate:
 
     keeps_last: ClassVar[bool] = False
     columns: frozenset[str] = frozenset()
-    """The columns that are not in the primary key; all other columns get the last row's value."""
+    """The columns that are not in the primary key; a column of the primary key gets the last row's value."""
     required: frozenset[str] = frozenset()
     """The NOT NULL columns among ``columns``."""
     groups: tuple[SequenceGroup, ...] = ()
@@ -54,7 +54,7 @@ class PartialUpdate:
     removing: tuple[tuple[str, ...], ...] = ()
     """The ordering columns of each sequence group in which a -D row removes the record of its key."""
     merges_single_rows: bool = False
-    """Whether keys with only one row are merged too (``merge_engine``)."""
+    """Whether keys with only one row are merged too; ``engine_choice.merge_engine`` sets this field."""
 
     def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return the columns, the ordering columns of their sequence groups, and the columns that decide on removal."""
@@ -67,7 +67,7 @@ class PartialUpdate:
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
         """Return all groups. With ``drop_deletes``, leave out groups whose result is of kind -D.
 
-        Raises InvalidRequest as ``fold`` does.
+        Raises InvalidRequest for a retract that no option allows.
         """
         if not drop_deletes or VALUE_KIND not in rows.column_names:
             return groups
@@ -101,7 +101,8 @@ class PartialUpdate:
     def check_retract(self, kinds: Collection[int]) -> None:
         """Check that an option defines the effect of retracts, and that the columns of sequence groups allow retracts.
 
-        Raises InvalidRequest when a function cannot retract or a NOT NULL column could become null.
+        Raises InvalidRequest when no option defines the effect, a function cannot retract, or a NOT NULL column could
+        become null.
         """
         if self.ignore_delete or self.remove_on_delete:
             return
@@ -134,9 +135,9 @@ class PartialUpdate:
                     )
 
     def _state(self, rows: pa.Table, groups: Groups) -> KeyState:
-        """Return the state of the keys with several rows.
+        """Return the state of the keys of ``groups``.
 
-        If there are retracts or sequence groups, its groups are compact.
+        If there are retracts or sequence groups, the groups of the state are compact.
         """
         if self.groups:
             groups = groups.compact()
@@ -188,7 +189,10 @@ class PartialUpdate:
         return with_singles(column, groups, many, result(column))
 
     def _check_required(self, name: str, given: pa.ChunkedArray, result: pa.ChunkedArray, state: KeyState) -> None:
-        """Raise InvalidRequest if a NOT NULL column of a result, or of a row whose values are used, is null."""
+        """Raise InvalidRequest if the NOT NULL column ``name`` is null in a result.
+
+        In a table without sequence groups, the column must also have a value in every row whose values are used.
+        """
         if result.null_count:
             raise _leaves_null(name)
         valid = None if self.groups else valid_rows(given)

@@ -106,7 +106,7 @@ def _check_removal(options: TableOptions) -> None:
 def _function(schema: TableSchema, options: TableOptions, name: str) -> Function | None:
     """Return the function of a column in a sequence group.
 
-    Return None for all other columns: they get the last non-null value.
+    Return None for a column without a function, and for a column in no group, which gets the last non-null value.
     """
     if name in schema.primary_keys:
         return None

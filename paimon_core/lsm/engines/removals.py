@@ -1,10 +1,10 @@
 """Removals: the -D rows that remove the record of a key (option remove-record-on-sequence-group; format 9.4).
 
 A -D row removes the record of its key when the -D row is newer for one of the sequence groups that the option lists.
-With one listed group, rows can be checked independently, because a removing row has the largest order value so far.
-With several groups, a removal may lower the order value of another group, so the rows of a key are processed one after
-the other. All keys are processed in parallel: the number of steps is the largest number of rows of a key that has a -D
-row.
+With one listed group, rows can be checked independently, because a removing row has the largest ordering values so far.
+With several groups, a removal may lower the ordering values of another group, so the rows of a key are processed one
+after the other. All keys are processed in parallel: the number of steps is the largest number of rows of a key that has
+a -D row.
 """
 
 from __future__ import annotations

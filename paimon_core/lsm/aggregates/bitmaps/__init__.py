@@ -2,6 +2,6 @@
 
 Core types:
 
-- ``Container``: the positions with the same high 48 bits
+- ``Container``: the values of a bitmap that share their high 48 bits
 - ``Union``: merges sketches and bitmaps
 """

@@ -32,7 +32,7 @@ class Container:
 
 
 def body_bytes(data: bytes, at: int, kind: int, count: int) -> int:
-    """Return the size in bytes of the body of a container at ``at``; raises struct.error past the end of the data."""
+    """Return the bytes of the container body at ``at``; raises struct.error if the number of runs is missing."""
     if kind == RUNS:
         (runs,) = struct.unpack_from("<H", data, at)
         return int(2 + 4 * runs)

@@ -105,7 +105,7 @@ def _hll(library: Any, values: Sequence[bytes]) -> bytes:
 
 
 def _theta(library: Any, values: Sequence[bytes]) -> bytes:
-    """Return the union of theta sketches of any size with the default seed, as a sketch of at most 4096 entries."""
+    """Return the union, a sketch of at most 4096 entries, of theta sketches of any size that have the default seed."""
     union = library.theta_union()
     for value in values:
         _check_theta(value)

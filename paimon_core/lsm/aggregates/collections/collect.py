@@ -74,7 +74,7 @@ def _equality_of_lists(elements: pa.Array) -> Numbers:
 
 
 def collect(field: DataField, options: FieldOptions) -> Aggregate:
-    """Return collect for a column of type ARRAY; raises InvalidOption naming the column and the rule."""
+    """Return collect for a column of type ARRAY; raises InvalidOption for other types and for unknown options."""
     check_type("collect", field, field.type.root is TypeRoot.ARRAY, "ARRAY")
     check_options("collect", field, options, ("distinct",))
     return Collect(options.distinct)

@@ -66,7 +66,8 @@ class Entries:
     def column(self, at: Positions, values: pa.Array | None = None) -> pa.ChunkedArray:
         """Return the result column, one collection per group, with the entries at the positions ``at``.
 
-        The groups of the entries at ``at`` ascend. ``values``, if given, are used instead of the values of the entries.
+        The groups of the entries at ``at`` must ascend. ``values``, if given, are used instead of the values of the
+        entries.
         """
         lengths = np.bincount(self.group_of[at], minlength=len(self.present))
         offsets = pa.array(offsets_of(lengths), pa.int32())
@@ -112,18 +113,18 @@ def after_last(same: Groups, event: Flags) -> Groups:
 
 
 def by_first(same: Groups, chosen: Positions) -> Positions:
-    """Return ``chosen``, one entry for each group of equal entries, in the order of the groups' first entries."""
+    """Return the entries ``chosen``, one for each group of equal entries, sorted by the group's first entry."""
     return chosen[np.argsort(same.first, kind="stable")]
 
 
 def rank_in_group(group_of: Positions) -> Positions:
-    """Return the number, from 0, of each entry within its group; ``group_of`` ascends."""
+    """Return the number, from 0, of each entry within its group; ``group_of`` must ascend."""
     first = np.searchsorted(group_of, group_of)
     return np.arange(len(group_of)) - first
 
 
 def replaced(at: Positions, group_of: Positions, groups: Flags, by: Callable[[int], list[int]]) -> Positions:
-    """Return ``at``; the positions of each group in ``groups`` are replaced by the result of ``by``.
+    """Return the positions ``at``; those of a group that ``groups`` marks are replaced by the result of ``by`` for it.
 
     Loops over the chosen groups, because their results cannot be computed on whole columns.
     """

@@ -112,9 +112,10 @@ def _lists(values: pa.Array, lengths: Positions) -> pa.Array:
 
 
 def listagg(field: DataField, options: FieldOptions) -> Aggregate:
-    """Return listagg for a column of type STRING; VARCHAR(n) and CHAR(n) might be too short for the result.
+    """Return listagg for a column of type STRING.
 
-    Raises InvalidOption naming the column and the rule.
+    Raises InvalidOption, which names the column, for options of other functions and for all other types: VARCHAR(n) and
+    CHAR(n) might be too short for the result.
     """
     check_type("listagg", field, field.type.with_nullable(True) == STRING, "STRING")
     check_options("listagg", field, options, ("distinct", "list_agg_delimiter"))

@@ -28,7 +28,7 @@ _FIRST_OF_THREE_BYTES = (0xEE, 0xEF)
 
 @dataclass(frozen=True, slots=True)
 class MergeMap:
-    """Keeps the last value of each key, even null; a retract removes the keys of its map and ignores the values."""
+    """Keeps the last value, even null, of each key; a retract removes the keys of its map and ignores the values."""
 
     can_retract: bool = True
 
@@ -45,7 +45,7 @@ class MergeMapWithKeyTime:
 
     The values are rows.
 
-    ``time``: the field of the row that contains the time as text, compared in UTF-16 order. The first map is used
+    ``time``: the field of these rows that contains the time as text, compared in UTF-16 order. The first map is used
     unchanged. In later maps, a null value removes its key, and a value without a time is ignored.
     """
 
@@ -59,8 +59,8 @@ class MergeMapWithKeyTime:
         counts = ~found.begun | ~is_valid(found.values) | is_valid(times)
         found, times = found.keep(counts), times.filter(pa.array(counts))
         ids = found.identities(same_object(found.keys))
-        # Null ranks lowest, then a value without a time, then values by their time. Only the first map can still
-        # contain a value without a time here.
+        # Null ranks lowest, then a value without a time, then values by their time. At this point, only the first
+        # map can still contain a value without a time.
         ranks = np.where(is_valid(times), 2 + _time_codes(times), is_valid(found.values).astype(np.int64))
         same = after_last(group(ids, None), found.begun & ~is_valid(found.values))
         alive = np.zeros(len(ids), np.bool_)
@@ -83,7 +83,7 @@ def _time_codes(times: pa.Array) -> Numbers:
 
 
 def merge_map(field: DataField, options: FieldOptions) -> Aggregate:
-    """Return merge_map for a column of type MAP; raises InvalidOption naming the column and the rule."""
+    """Return merge_map for a column of type MAP; raises InvalidOption for other types and for unknown options."""
     check_type("merge_map", field, field.type.root is TypeRoot.MAP, "MAP")
     check_options("merge_map", field, options)
     return MergeMap()
@@ -92,8 +92,8 @@ def merge_map(field: DataField, options: FieldOptions) -> Aggregate:
 def merge_map_with_keytime(field: DataField, options: FieldOptions) -> Aggregate:
     """Return merge_map_with_keytime for a map to rows of at least two fields; by default the last field is the time.
 
-    Raises InvalidOption naming the column and the rule. Java reports a time column that is not text only
-    during a merge.
+    Raises InvalidOption, which names the column, for other types, options of other functions, and a time field that
+    does not exist or is not text. Java reports the last case only during a merge.
     """
     name = "merge_map_with_keytime"
     row = field.type.children[1].type if field.type.root is TypeRoot.MAP else field.type

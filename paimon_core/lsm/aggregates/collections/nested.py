@@ -80,7 +80,7 @@ class NestedUpsert:
     With ``sequence`` fields, it is the last row among the rows with the greatest values in these fields; null is
     smallest.
 
-    New keys are added while there are fewer than ``limit``; a retract removes the keys of its rows.
+    New keys are added while there are fewer than ``limit`` keys; a retract removes the keys of its rows.
     """
 
     key: NestedKey
@@ -154,8 +154,8 @@ def _entries_of(found: Entries, number: int) -> range:
 def nested_update(field: DataField, options: FieldOptions) -> Aggregate:
     """Return nested_update for a column of type ARRAY of ROW.
 
-    Raises InvalidOption naming the column and the rule: nested-sequence-field and nested-key-null-strategy
-    require a nested-key.
+    Raises InvalidOption, which names the column, for other types, options of other functions and unknown fields, and
+    for nested-sequence-field or nested-key-null-strategy without nested-key.
     """
     row = row_of_table("nested_update", field)
     known = ("nested_key", "nested_sequence_field", "nested_key_null_strategy", "count_limit")

@@ -1,4 +1,4 @@
-"""nested_partial_update: merges the rows of an array by their own key, field by field (format 9.7)."""
+"""nested_partial_update: merges the rows of an array by a nested key, field by field (format 9.7)."""
 
 from __future__ import annotations
 
@@ -49,9 +49,10 @@ class NestedPartialUpdate:
 
 
 def nested_partial_update(field: DataField, options: FieldOptions) -> Aggregate:
-    """Return nested_partial_update for a column of type ARRAY of ROW, which needs a nested-key.
+    """Return nested_partial_update for a column of type ARRAY of ROW.
 
-    Raises InvalidOption naming the column and the rule.
+    Raises InvalidOption, which names the column, for other types, options of other functions, a missing nested-key and
+    unknown fields.
     """
     name = "nested_partial_update"
     row = row_of_table(name, field)

@@ -134,8 +134,9 @@ def _distinct(codes: Codes) -> Numbers:
 
 
 def _hashed(array: pa.Array) -> Numbers:
-    """Return one number per value (no floats): numbers are in order of first occurrence, and a null has a number as
-    well.
+    """Return one number per value, in order of first occurrence; null gets the number after all others.
+
+    The values must not be floats.
     """
     encoded = array.dictionary_encode()
     indices = pc.fill_null(encoded.indices, len(encoded.dictionary))
