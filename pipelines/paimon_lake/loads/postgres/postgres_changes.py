@@ -226,7 +226,7 @@ class PostgresChangesLoads:
         columns, declared = source.read.rows.columns, PUBLICATION not in names.made
         version = check_publication(text, names.publication, found, columns, declared=declared).version
         check_position(text, position, source.facts, table, version)
-        state = server.slot(names.slot)
+        state = server.idle_slot(names.slot)
         slot = check_slot(text, names.slot, state, source.facts.database, declared=SLOT not in names.made)
         check_confirmed(text, position, slot)
         for declared_name, name in zip(source.read.rows.schema.names, columns, strict=True):

@@ -145,6 +145,16 @@ class Server:
         found = self.rows(_SLOT, [name])
         return SlotState(*found[0]) if found else None
 
+    def idle_slot(self, name: str) -> SlotState | None:
+        """Return a slot as ``slot`` does, but wait for at most ``QUIET_SECONDS`` while a session reads it.
+
+        PostgreSQL releases the lock of ``reserved`` a moment before the slot when the session of a killed load ends.
+        """
+        ends = time.monotonic() + QUIET_SECONDS
+        while (found := self.slot(name)) is not None and found.active_pid is not None and time.monotonic() < ends:
+            time.sleep(_TRY_SECONDS)
+        return found
+
     def create_slot(self, name: str) -> None:
         """Create a slot that delivers the changes of this database; nothing happens when it exists.
 
@@ -202,6 +212,7 @@ class Server:
         """
         if self._is_reserved(name, QUIET_SECONDS):
             self.rows(f"SELECT pg_advisory_unlock({_LOCK})", [name])
+        self.idle_slot(name)
         return bool(self.rows(f"SELECT pg_drop_replication_slot(slot_name) {_SLOTS}", [name]))
 
     def drop_publication(self, name: str) -> bool:

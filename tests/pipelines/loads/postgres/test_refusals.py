@@ -303,11 +303,15 @@ def test_a_damaged_position(followed):
         refused(followed, "position.*(which a load of changes did not write: load with reload|is damaged)")
 
 
-def test_a_load_that_has_just_failed_may_end_before_its_slot_is_dropped(followed):
+@pytest.mark.parametrize("then", ["load", "release"])
+@pytest.mark.parametrize("has_lock", [True, False])
+def test_a_load_that_has_just_failed_may_end_before_its_slot_is_used(followed, then, has_lock):
+    """The session of a killed load ends a moment later, and its lock is released before its slot."""
     followed.load()
     ((name,),) = followed.rows("SELECT slot_name FROM pg_replication_slots")
     load = psycopg.connect(followed.url, replication="database")
-    load.pgconn.exec_(f"SELECT pg_advisory_lock({server._LOCK})".replace("%s", f"'{name}'").encode())
+    if has_lock:
+        load.pgconn.exec_(f"SELECT pg_advisory_lock({server._LOCK})".replace("%s", f"'{name}'").encode())
     load.pgconn.send_query(
         f"START_REPLICATION SLOT {name} LOGICAL 0/0 (proto_version '1', publication_names '{name}')".encode()
     )
@@ -316,7 +320,12 @@ def test_a_load_that_has_just_failed_may_end_before_its_slot_is_dropped(followed
         followed.run(f"SELECT pg_drop_replication_slot('{name}')")
     end = threading.Timer(0.4, load.close)
     end.start()
-    assert f"dropped the slot {name}" in release(followed.lake.settings, "shop.o")
+    if then == "load":
+        followed.run("INSERT INTO s.o VALUES (1, 'a')")
+        followed.load()
+        followed.check()
+    else:
+        assert f"dropped the slot {name}" in release(followed.lake.settings, "shop.o")
     end.join()
 
 
