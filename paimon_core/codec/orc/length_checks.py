@@ -69,7 +69,9 @@ def _texts(source: pa.NativeFile, metadata: Metadata, stripe: Stripe, column: in
     found = lengths_of(source, metadata, stripe, column, count)
     held = sum(_parts(source, metadata, stripe, column, _DICTIONARY_DATA if repeats else _DATA))
     if found.total > held:
-        raise ValueError(f"the lengths of the texts of a column have the sum {found.total}, its stream {held} bytes")
+        raise ValueError(
+            f"the texts of a column have {found.total} bytes by their lengths, and the stream that holds them has {held}"
+        )
     if repeats and found.number < count:
         raise ValueError(f"a dictionary of {count} texts has {found.number} lengths")
     total = found.longest * rows if repeats else found.total

@@ -16,7 +16,7 @@ MOST_MARKED = 60
 """A line with more points has no marks at its points."""
 WIDTH, HEIGHT, TOP, BOTTOM = 470.0, 230.0, 12.0, 190.0
 Series = tuple[str, str, Sequence[int]]
-"""A line: the class of its colour, its name, and its numbers."""
+"""One line of a chart: the CSS class of its colour, its name, and its value at each drawn snapshot."""
 
 
 def history_figures(facts: Facts) -> str:

@@ -190,7 +190,9 @@ def parse_tag(name: str, data: bytes, path: str) -> Tag:
         created = None if members.get(CREATED) is None else _local_millis(members[CREATED])
         retained = None if members.get(RETAINED) is None else _duration_millis(members[RETAINED])
     except (ValueError, TypeError, OverflowError, OSError, InvalidOperation) as error:
-        raise CorruptTable(f"{path}: not the times of a tag: {error}", path=path) from error
+        raise CorruptTable(
+            f"{path}: the member {CREATED} or {RETAINED} of the tag does not decode: {error}", path=path
+        ) from error
     return Tag(name, snapshot, created, retained)
 
 

@@ -42,7 +42,9 @@ class Reference:
     alias: str | None = None
     """The alias to add, so that the query can still name the table; None when the text has an alias."""
     words: frozenset[str] | None = None
-    """All words of the query in lower case: a needed column is one of them. None: the query needs all columns."""
+    """All words of the query in lower case. The name of each column that the query needs is one of these words. None:
+    the query needs all columns.
+    """
     conditions: tuple[exp.Expr, ...] = ()
     """The conditions of WHERE that may be tested before the query's joins."""
     qualifier: str = ""

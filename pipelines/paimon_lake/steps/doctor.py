@@ -23,7 +23,7 @@ def finding_text(table: str, finding: Finding) -> str:
 def doctor(settings: Settings, name: str, *, fix: bool = False, findings: Collection[str] = ()) -> StepResult:
     """Report the findings of a table; with ``fix``, run the mends of ``findings``, or all safe mends if it is empty.
 
-    The mends run in this process, each as a commit of its own. Raises InvalidRequest for an unknown finding. If a mend
+    The mends run in this process, one after the other. Raises InvalidRequest for an unknown finding. If a mend
     fails, the other mends still run; then PipelineError is raised.
     """
     started = time.monotonic()

@@ -6,9 +6,9 @@ new columns, and the table of the lake is altered before it is written. Columns 
 change also get into the position, once the log was read beyond the changes of the catalog.
 
 Rows that are older than an added column have null in this column, or the default of the time of the change, which
-PostgreSQL stores in its catalog and not in the log. So a column is added only when the older rows certainly have null:
-the catalog has no such default, and the table was not rewritten since its columns were last read, or no row has a
-value.
+PostgreSQL stores in its catalog and not in the log. So a column is added only when the older rows certainly have null.
+The catalog must have no such default. In addition, either the table was not rewritten since its columns were last read,
+or no row has a value in this column.
 """
 
 from __future__ import annotations

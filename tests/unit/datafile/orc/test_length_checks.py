@@ -63,7 +63,10 @@ def test_lengths_that_the_stream_of_texts_cannot_hold_are_refused():
     # A run of six equal numbers, 1000 in two bytes.
     assert data[at : at + length] == bytes([0x0B, 0x03, 0xE8])
     wrong = data[:at] + bytes([0x0B, 0xFF, 0xFF]) + data[at + 3 :]
-    with pytest.raises(CorruptTable, match="the lengths of the texts of a column have the sum 393210, its stream 6000"):
+    with pytest.raises(
+        CorruptTable,
+        match="the texts of a column have 393210 bytes by their lengths, and the stream that holds them has 6000",
+    ):
         batch_sizes(TEXT, wrong, 6)
 
 
