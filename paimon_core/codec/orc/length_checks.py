@@ -70,7 +70,7 @@ def _texts(source: pa.NativeFile, metadata: Metadata, stripe: Stripe, column: in
     held = sum(_parts(source, metadata, stripe, column, _DICTIONARY_DATA if repeats else _DATA))
     if found.total > held:
         raise ValueError(
-            f"the texts of a column have {found.total} bytes by their lengths, and the stream that holds them has {held}"
+            f"the texts of a column have {found.total} bytes by their lengths, and the stream with them has {held}"
         )
     if repeats and found.number < count:
         raise ValueError(f"a dictionary of {count} texts has {found.number} lengths")

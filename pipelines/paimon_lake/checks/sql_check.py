@@ -21,7 +21,7 @@ _LENGTH = 200
 
 
 def sql(check: SqlCheck, rows: Rows, context: CheckContext, spark: Spark | None) -> Result:
-    """Run the query of the check. It may name the table, of which it sees all rows, and the tables in ``context.tables``.
+    """Run the query of the check, which may name the table, with all of its rows, and the tables in ``context.tables``.
 
     Returns the number of rows; a greater number than 1,000 is returned as 1,001. Raises PipelineError without Spark,
     and for a query that cannot be run.

@@ -65,7 +65,7 @@ def test_lengths_that_the_stream_of_texts_cannot_hold_are_refused():
     wrong = data[:at] + bytes([0x0B, 0xFF, 0xFF]) + data[at + 3 :]
     with pytest.raises(
         CorruptTable,
-        match="the texts of a column have 393210 bytes by their lengths, and the stream that holds them has 6000",
+        match="have 393210 bytes by their lengths, and the stream with them has 6000",
     ):
         batch_sizes(TEXT, wrong, 6)
 
