@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from paimon_core.errors import StorageError
+from paimon_lake.cli import main as cli_main
 from paimon_lake.cli.main import main
 from paimon_lake.cli.new_lake import new_lake
 from paimon_lake.declarations import load_settings
@@ -17,6 +18,12 @@ from paimon_lake.protocol import PipelineError
 from paimon_lake.steps.apply import PartlyApplied, apply
 from paimon_lake.steps.infer import _write_columns, infer
 from paimon_lake.tables import open_lake, open_table
+
+
+@pytest.fixture(autouse=True)
+def one_session(monkeypatch, spark):
+    """Check queries in the session of the tests: a process has one session, whatever a lake declares."""
+    monkeypatch.setattr(cli_main, "start_session", lambda settings: spark)
 
 
 @pytest.fixture
