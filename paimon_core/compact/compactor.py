@@ -8,7 +8,7 @@ of the bucket.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -52,8 +52,7 @@ def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
     """
     changelog: list[DataFile] = []
     marks: Marks = {}
-    if any(f.schema_id > context.schema.id for f in (*task.unit.files, *task.higher)):
-        context = refreshed(context)
+    context = with_schema_of_inputs(context, [task])
     with missing_is_conflict(context, task):
         if isinstance(task.unit, AppendUnit):
             vectors = vectors_in(task.indexes)
@@ -69,6 +68,12 @@ def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
         compact_changelog=tuple(changelog),
     )
     return with_indexes(context, task, message, marks)
+
+
+def with_schema_of_inputs(context: TableContext, tasks: Iterable[CompactionTask]) -> TableContext:
+    """Return the context, at the table's latest schema if an input file of a task has a newer schema than it."""
+    files = (f for task in tasks for f in (*task.unit.files, *task.higher))
+    return refreshed(context) if any(f.schema_id > context.schema.id for f in files) else context
 
 
 @contextlib.contextmanager

@@ -18,7 +18,14 @@ from itertools import pairwise
 from paimon_core.codec.binary_row.rows import encode_row
 from paimon_core.compact.append import rewrite_append
 from paimon_core.compact.changelog import changelog_producer
-from paimon_core.compact.compactor import missing_is_conflict, run_task, steps_of, with_indexes, write_step
+from paimon_core.compact.compactor import (
+    missing_is_conflict,
+    run_task,
+    steps_of,
+    with_indexes,
+    with_schema_of_inputs,
+    write_step,
+)
 from paimon_core.compact.record_expiry import RecordExpiry
 from paimon_core.compact.task import AppendUnit, CompactionTask
 from paimon_core.datafile.reading.row_groups import row_group_keys
@@ -34,7 +41,6 @@ from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
 from paimon_core.metadata.member_types import checked
-from paimon_core.metadata.table_identity import refreshed
 from paimon_core.metadata.versioned_json import pack, unpacked
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.key_bounds import KeyBounds
@@ -182,8 +188,7 @@ def run_divided(
     table's latest schema. Raises the errors of ``divided``, of ``run`` and of ``Division.message``; after an error of
     ``Division.message``, all written files are deleted.
     """
-    if any(f.schema_id > context.schema.id for task in tasks for f in (*task.unit.files, *task.higher)):
-        context = refreshed(context)
+    context = with_schema_of_inputs(context, tasks)
     divisions = [divided(context, task, share) for task in tasks]
     parts = [part for division in divisions for part in division.parts]
     answers = run(context, [part.to_bytes() for part in parts], [part.input_bytes for part in parts])

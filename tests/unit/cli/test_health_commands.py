@@ -36,6 +36,19 @@ def lake(warehouse):
     return warehouse
 
 
+@pytest.fixture
+def damaged_snapshot(monkeypatch):
+    """The latest snapshot of the table a.fine cannot be read."""
+    real = SnapshotStore.latest
+
+    def damaged(self):
+        if "fine" in self.paths.root:
+            raise paimon.CorruptTable("snapshot 1 is damaged")
+        return real(self)
+
+    monkeypatch.setattr(SnapshotStore, "latest", damaged)
+
+
 def run(capsys, *arguments):
     code = main(arguments)
     printed = capsys.readouterr()
@@ -77,15 +90,7 @@ def test_fix_of_a_named_finding(lake, capsys):
     assert found["tables"][0]["findings"] == []
 
 
-def test_a_table_that_cannot_be_read_is_told_and_the_others_are_examined(lake, capsys, monkeypatch):
-    real = SnapshotStore.latest
-
-    def damaged(self):
-        if "fine" in self.paths.root:
-            raise paimon.CorruptTable("snapshot 1 is damaged")
-        return real(self)
-
-    monkeypatch.setattr(SnapshotStore, "latest", damaged)
+def test_a_table_that_cannot_be_read_is_told_and_the_others_are_examined(lake, capsys, damaged_snapshot):
     code, out, _ = run(capsys, "doctor", "--warehouse", lake)
     assert code == 1
     assert "a.ill: score" in out
@@ -188,15 +193,7 @@ def test_metrics_have_a_help_text_for_each_measure(lake):
     assert set(paimon.open_catalog(lake).table("a.fine").health().measures) == set(MEASURES)
 
 
-def test_metrics_of_a_table_that_cannot_be_read(lake, capsys, monkeypatch):
-    real = SnapshotStore.latest
-
-    def damaged(self):
-        if "fine" in self.paths.root:
-            raise paimon.CorruptTable("snapshot 1 is damaged")
-        return real(self)
-
-    monkeypatch.setattr(SnapshotStore, "latest", damaged)
+def test_metrics_of_a_table_that_cannot_be_read(lake, capsys, damaged_snapshot):
     code, out, err = run(capsys, "metrics", "--warehouse", lake)
     assert (code, "a.fine: corrupt-table: snapshot 1 is damaged" in err) == (1, True)
     found = families(out)
