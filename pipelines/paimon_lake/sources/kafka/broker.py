@@ -6,7 +6,8 @@ No request creates a topic, and no request depends on a consumer group.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal, Protocol
 
 from paimon_lake.declarations.errors import nearest
@@ -15,6 +16,18 @@ from paimon_lake.sources.kafka.connection import WAIT_SECONDS, Connection, kafka
 from paimon_lake.sources.kafka.position import Place, Topic
 
 Which = Literal["earliest", "latest"]
+PASSING_ERRORS = (
+    "FENCED_LEADER_EPOCH",
+    "UNKNOWN_LEADER_EPOCH",
+    "LEADER_NOT_AVAILABLE",
+    "NOT_LEADER_FOR_PARTITION",
+    "OFFSET_NOT_AVAILABLE",
+    "REPLICA_NOT_AVAILABLE",
+    "BROKER_NOT_AVAILABLE",
+)
+"""Errors that a cluster returns while a broker starts or a partition gets a new leader; the request is sent again."""
+PASSING_SECONDS = 0.25
+"""How long to wait before such a request is sent again."""
 
 
 class Broker(Protocol):
@@ -73,21 +86,38 @@ class KafkaBroker:
         asked = {module.TopicPartition(*place): spec for place in places}
         if not asked:
             return {}
-        with self._connection.guarded(self._seen):
-            futures = self._admin.list_offsets(
-                asked, isolation_level=module.IsolationLevel.READ_COMMITTED, request_timeout=WAIT_SECONDS
-            )
+
+        def listed(asked: Mapping[Any, Any]) -> dict[Any, Any]:
+            with self._connection.guarded(self._seen):
+                found: dict[Any, Any] = self._admin.list_offsets(
+                    asked, isolation_level=module.IsolationLevel.READ_COMMITTED, request_timeout=WAIT_SECONDS
+                )
+            return found
+
         return {
-            (one.topic, one.partition): int(self._result(future, f"topic {one.topic}: ").offset)
-            for one, future in futures.items()
+            (one.topic, one.partition): int(
+                self._result(
+                    future,
+                    f"topic {one.topic}: ",
+                    again=lambda one=one: listed({one: spec})[one],  # type: ignore[misc]
+                ).offset
+            )
+            for one, future in listed(asked).items()
         }
 
-    def _result(self, future: Any, of: str = "", advice: Any = None) -> Any:
+    def _result(self, future: Any, of: str = "", advice: Any = None, again: Callable[[], Any] | None = None) -> Any:
+        """Return the answer to a request; ``again`` sends the request again after one of ``PASSING_ERRORS``."""
         module = self._module
-        try:
-            return future.result(WAIT_SECONDS + 5)
-        except module.KafkaException as error:
-            found = error.args[0]
+        ends_at = time.monotonic() + WAIT_SECONDS
+        while True:
+            try:
+                return future.result(WAIT_SECONDS + 5)
+            except module.KafkaException as error:
+                found = error.args[0]
+            if again is None or found.name() not in PASSING_ERRORS or time.monotonic() >= ends_at:
+                break
+            time.sleep(PASSING_SECONDS)
+            future = again()
         self._admin.poll(0)  # makes the client call error_cb
         if found.code() == module.KafkaError.UNKNOWN_TOPIC_OR_PART and advice is not None:
             raise PipelineError(f"{self._connection.name}: {of}it does not exist{advice()}")
