@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from paimon_core.metadata.statistics import ColumnStatistics, Statistics
     from paimon_core.metadata.stores.tag_store import Tag
     from paimon_core.plan.split import Split
-    from paimon_core.predicate import Predicate, col
+    from paimon_core.predicate import Predicate, col, target
     from paimon_core.query.scan import Scan
     from paimon_core.schema import DataField, TableSchema
     from paimon_core.table.rows.merge_clauses import Delete, Insert, Update
@@ -121,6 +121,7 @@ __all__ = [
     "Variant",
     "col",
     "open_catalog",
+    "target",
 ]
 
 _NAMES_OF = {
@@ -160,7 +161,7 @@ _NAMES_OF = {
     "metadata.snapshot": ("CommitKind", "Snapshot"),
     "metadata.statistics": ("ColumnStatistics", "Statistics"),
     "metadata.stores.tag_store": ("Tag",),
-    "predicate": ("Predicate", "col"),
+    "predicate": ("Predicate", "col", "target"),
     "plan.split": ("Split",),
     "schema": ("DataField", "TableSchema"),
     "table.rows.merge_clauses": ("Delete", "Insert", "Update"),

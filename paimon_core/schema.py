@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from paimon_core.display import Displayed, Summary, named
 from paimon_core.errors import CorruptTable, InvalidRequest, SchemaMismatch, UnsupportedFeature, listed
 from paimon_core.limits import TYPE_DEPTH, metadata_text
 from paimon_core.types import (
@@ -115,8 +116,8 @@ ROW_ID_FIELD = DataField(2147483642, ROW_ID, BIGINT.with_nullable(False))
 TRACKING_IDS = frozenset({ROW_ID_FIELD.id, SEQUENCE_FIELD.id})
 
 
-@dataclass(frozen=True)
-class TableSchema:
+@dataclass(frozen=True, repr=False)
+class TableSchema(Displayed):
     """One version of a table's schema; ``id`` is the number of its file."""
 
     id: int
@@ -127,6 +128,17 @@ class TableSchema:
     options: Mapping[str, str] = field(default_factory=dict)
     comment: str | None = None
     time_millis: int = 0
+
+    def _summary(self) -> Summary:
+        facts = (
+            ("columns", named(self.names)),
+            ("primary_key", named(self.primary_keys) if self.primary_keys else None),
+            ("partition_by", named(self.partition_keys) if self.partition_keys else None),
+        )
+        options = ", ".join(f"{key}={value}" for key, value in sorted(self.options.items()))
+        header = ("column", "type", "default", "comment")
+        rows = [(f.name, f.type, f.default, f.description) for f in self.fields]
+        return Summary(f"schema {self.id}", facts, (("options", options or None),), header, rows)
 
     @cached_property
     def by_name(self) -> dict[str, DataField]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from paimon_core.catalog.definition import Definition
@@ -63,6 +63,21 @@ class Catalog(Protocol):
         correctly.
         """
 
+    def __getitem__(self, name: str) -> Table:
+        """Open a table: ``catalog["shop.orders"]`` is ``catalog.table("shop.orders")``."""
+        return self.table(name)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether the table ``database.table``, or the database ``name``, exists."""
+        if not isinstance(name, str):
+            return False
+        return self.table_exists(name) if "." in name else self.database_exists(name)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of all tables, as ``database.table``, sorted by database."""
+        for database in self.list_databases():
+            yield from (f"{database}.{table}" for table in self.list_tables(database))
+
     @property
     def options(self) -> Mapping[str, str]:
         """The options with which the catalog was opened, without secrets."""
@@ -82,8 +97,8 @@ class Catalog(Protocol):
         name: str,
         schema: Any,
         *,
-        primary_key: Sequence[str] = (),
-        partition_by: Sequence[str] = (),
+        primary_key: str | Sequence[str] = (),
+        partition_by: str | Sequence[str] = (),
         options: Mapping[str, OptionValue] | None = None,
         types: Mapping[str, str] | None = None,
         comment: str | None = None,
@@ -92,14 +107,15 @@ class Catalog(Protocol):
         """Create a table from a ``pa.Schema``, a dict ``{"id": "BIGINT NOT NULL"}``, a text or a Spark StructType.
 
         A schema as text lists columns as in SQL: ``"id BIGINT NOT NULL, v INT COMMENT 'value'"``. Objects that export
-        an Arrow schema are accepted as well. The ``arrow_schema`` of a table contains its exact types, comments,
-        defaults and field ids: a table that is created from this schema has the same columns. ``types`` gives the exact
-        Paimon types of columns whose type Arrow cannot express: ``{"code": "CHAR(3)"}``. ``options`` are Paimon's table
-        options; a value is a text, an int, a bool, or a float for an option of type double. A size or a duration needs
-        its unit. A key that is not an option of Paimon, such as ``owner``, is stored and has no effect; but a key that
-        resembles the name of an option, and so may be misspelt, is refused. Raises AlreadyExists, DatabaseNotFound, and
-        InvalidRequest, InvalidOption or UnsupportedFeature, which name the wrong column or option. After an error,
-        nothing is written.
+        an Arrow schema are accepted as well, such as a pandas or polars DataFrame, of which only the columns are used.
+        ``primary_key`` and ``partition_by`` are the name of a column, or a list of names. The ``arrow_schema`` of a
+        table contains its exact types, comments, defaults and field ids: a table that is created from this schema has
+        the same columns. ``types`` gives the exact Paimon types of columns whose type Arrow cannot express: ``{"code":
+        "CHAR(3)"}``. ``options`` are Paimon's table options; a value is a text, an int, a bool, or a float for an
+        option of type double. A size or a duration needs its unit. A key that is not an option of Paimon, such as
+        ``owner``, is stored and has no effect; but a key that resembles the name of an option, and so may be misspelt,
+        is refused. Raises AlreadyExists, DatabaseNotFound, and InvalidRequest, InvalidOption or UnsupportedFeature,
+        which name the wrong column or option. After an error, nothing is written.
         """
         identifier = Identifier.of_table(name, "create")
         all_options = {**self._default_options, **option_texts({} if options is None else options)}

@@ -21,8 +21,9 @@ class Definition:
     """The arguments of ``create_table`` that define the table."""
 
     schema: Any
-    primary_key: Sequence[str] = ()
-    partition_by: Sequence[str] = ()
+    primary_key: str | Sequence[str] = ()
+    """The name of a column, or the names of several."""
+    partition_by: str | Sequence[str] = ()
     options: Mapping[str, OptionValue] | None = None
     types: Mapping[str, str] | None = None
     comment: str | None = None
@@ -33,17 +34,16 @@ class Definition:
         Raises InvalidRequest (or its subclass InvalidOption or UnsupportedFeature), which names the wrong column or
         option.
         """
-        for role, keys in (("primary_key", self.primary_key), ("partition_by", self.partition_by)):
-            if not isinstance(keys, list | tuple) or not all(isinstance(k, str) for k in keys):
-                raise InvalidRequest(f"{role} must be a list of column names, not {keys!r:.60}")
+        primary_key = _names("primary_key", self.primary_key)
+        partition_by = _names("partition_by", self.partition_by)
         if self.comment is not None and not isinstance(self.comment, str):
             raise InvalidRequest(f"comment must be text, not {self.comment!r:.60}")
         if self.types is not None and not isinstance(self.types, Mapping):
             raise InvalidRequest(f"types must map column names to type texts, not be {self.types!r:.60}")
         schema = new_schema(
             _arrow_schema(self.schema),
-            primary_key=self.primary_key,
-            partition_by=self.partition_by,
+            primary_key=primary_key,
+            partition_by=partition_by,
             options=option_texts(self.options or {}),
             types=self.types,
             comment=self.comment,
@@ -62,6 +62,13 @@ def is_same_definition(one: TableSchema, other: TableSchema) -> bool:
         other.comment,
         other.id,
     )
+
+
+def _names(role: str, names: Any) -> Sequence[str]:
+    names = (names,) if isinstance(names, str) else names
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise InvalidRequest(f"{role} must be a column name or a list of column names, not {names!r:.60}")
+    return names
 
 
 def _arrow_schema(schema: Any) -> pa.Schema:

@@ -19,6 +19,7 @@ from paimon_core.catalog.table_removal import (
     remove_files,
 )
 from paimon_core.catalog.warehouse_tables import TableLocations, has_schema, no_database, no_table, not_empty
+from paimon_core.display import Displayed, Summary
 from paimon_core.errors import (
     AlreadyExists,
     CommitConflict,
@@ -40,8 +41,8 @@ _ROUNDS = 5
 """The maximum number of times that ``drop_database`` lists the entries of the database and deletes them."""
 
 
-@dataclass(frozen=True)
-class FilesystemCatalog(Catalog):
+@dataclass(frozen=True, repr=False)
+class FilesystemCatalog(Displayed, Catalog):
     """The tables below one warehouse directory; every directory that contains a schema is a table."""
 
     storage: Storage
@@ -55,6 +56,9 @@ class FilesystemCatalog(Catalog):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_places", TableLocations(self.storage, self.warehouse, self.roots, self.manifests))
+
+    def _summary(self) -> Summary:
+        return Summary(self.warehouse)
 
     # -- databases
 

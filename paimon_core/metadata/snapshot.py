@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from paimon_core.codec.json_text import parse_json
+from paimon_core.display import Displayed, Summary, time_text
 from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.limits import metadata_text
 
@@ -27,8 +28,8 @@ class CommitKind(StrEnum):
     ANALYZE = "ANALYZE"
 
 
-@dataclass(frozen=True)
-class Snapshot:
+@dataclass(frozen=True, repr=False)
+class Snapshot(Displayed):
     """One committed version.
 
     File names are relative to the table's directory ``manifest``, the name ``statistics`` to its directory
@@ -64,6 +65,22 @@ class Snapshot:
     None for the first snapshot, for snapshots of other engines, and when the snapshot below has no uuid. The value is
     stored as the property ``paimon-core.base``, which other engines ignore.
     """
+
+    def _summary(self) -> Summary:
+        facts = (
+            ("kind", self.commit_kind),
+            ("operation", self.operation),
+            ("rows_added", self.delta_record_count),
+            ("rows_in_files", self.total_record_count),
+        )
+        details = (
+            ("committed", time_text(self.time_millis)),
+            ("commit user", self.commit_user),
+            ("schema", self.schema_id),
+            ("watermark", self.watermark),
+            ("properties", ", ".join(f"{key}={value}" for key, value in self.properties.items()) or None),
+        )
+        return Summary(str(self.id), facts, details)
 
     def link(self) -> str | None:
         """Return the id and uuid of this snapshot, for ``base`` of a snapshot built on it; None if it has no uuid."""

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from paimon_core.display import DisplayedText
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.plan.plan_scan import ScanPlan
@@ -84,7 +85,7 @@ class Analysis:
 
 
 @dataclass(frozen=True, slots=True)
-class ScanExplanation:
+class ScanExplanation(DisplayedText):
     """A scan plan in numbers; ``str`` returns a few lines of text, ``to_dict`` returns plain values."""
 
     snapshot: Snapshot | None

@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np
 
+from paimon_core.display import Displayed, Summary
 from paimon_core.lsm.key_order import key_order
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.known_deletes import records_deletes
@@ -33,8 +34,8 @@ from paimon_core.table_indexes.live_vectors import Vectors, vectors_by_bucket, v
 from paimon_core.types import DataType
 
 
-@dataclass(frozen=True)
-class ScanPlan:
+@dataclass(frozen=True, repr=False)
+class ScanPlan(Displayed):
     """The splits of a scan, and the numbers of the files that are left out, by reason."""
 
     snapshot: Snapshot | None
@@ -43,6 +44,17 @@ class ScanPlan:
     where: Predicate | None
     splits: tuple[Split, ...]
     counts: ScanCounts
+
+    def _summary(self) -> Summary:
+        files = self.files
+        facts = (
+            ("where", self.where),
+            ("splits", len(self.splits)),
+            ("files", len(files)),
+            ("bytes", sum(f.file_size for f in files)),
+            ("rows_in_files", self.row_count),
+        )
+        return Summary("no snapshot" if self.snapshot is None else f"snapshot {self.snapshot.id}", facts)
 
     @property
     def files(self) -> tuple[DataFile, ...]:

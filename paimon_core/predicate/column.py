@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from paimon_core.errors import InvalidRequest
+from paimon_core.predicate.expression import Reference
 from paimon_core.predicate.like import normalized
 from paimon_core.predicate.literal import plain_literal
 from paimon_core.predicate.op import ORDERS, Op
@@ -13,10 +14,10 @@ from paimon_core.predicate.reference import Step, path_text
 from paimon_core.predicate.tree import NO_TRUTH, ColumnComparison, Comparison, Predicate
 
 
-class Column:
-    """A column name that can be compared with literals: ``col("price") > 10``."""
+class Column(Reference):
+    """A column name: compared with literals, ``col("price") > 10``, or computed with, ``col("price") * 2``."""
 
-    __slots__ = ("name", "path")
+    __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, name: str, path: tuple[Step, ...] = ()) -> None:
@@ -124,7 +125,7 @@ class Column:
 
 
 def col(name: str, *path: str | int) -> Column:
-    """Return the column of that name, for comparisons: ``col("dt") >= "2026-05-01"``.
+    """Return the column of that name, for filters, ``col("dt") >= "2026-05-01"``, and values, ``col("price") * 2``.
 
     ``path`` leads to a field inside of the column: names of fields of a ROW, keys of a MAP. ``col("address.city")`` is
     the column of that name if there is one, otherwise the same as ``col("address", "city")``.

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.datafile.reading.file_request import FileRequest
+from paimon_core.display import DisplayedText
 from paimon_core.errors import InvalidRequest, SnapshotNotFound
 from paimon_core.lsm.lookup import holds_states, with_level
 from paimon_core.lsm.merge import merge_runs
@@ -68,7 +69,7 @@ class FieldChoice:
 
 
 @dataclass(frozen=True)
-class RowExplanation:
+class RowExplanation(DisplayedText):
     """The versions of one row in merge order; ``str`` returns the explanation as a text."""
 
     table: str

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from paimon_core.argument_checks import at_least_one
+from paimon_core.display import Displayed, Summary, named
 from paimon_core.errors import InvalidRequest
 from paimon_core.frames.duckdb_view import register
 from paimon_core.frames.lazy_frame import lazy_frame
@@ -41,13 +42,23 @@ if TYPE_CHECKING:
 _OPEN_FILE_COST = "source.split.open-file-cost"
 
 
-@dataclass(frozen=True)
-class Scan(ScanDescription):
+@dataclass(frozen=True, repr=False)
+class Scan(Displayed, ScanDescription):
     """The description of a read, which may run several times; each run reads the snapshot of ``plan``.
 
     A scan of the latest snapshot reads a newer snapshot if the latest has expired when the scan is planned. If the
     snapshot expires later, reading raises SnapshotNotFound at the first missing file.
     """
+
+    def _summary(self) -> Summary:
+        at = "" if self.snapshot is None else f" at snapshot {self.snapshot.id}"
+        facts = (
+            ("columns", named(self.columns, self.context.schema.names)),
+            ("where", self.where),
+            ("limit", self.limit),
+        )
+        rows = [(field.name, field.type, "" if field.nullable else "not null") for field in self.schema]
+        return Summary(self.context.name + at, facts, header=("column", "Arrow type", ""), rows=rows)
 
     def splits(self, target_bytes: int | None = None) -> list[Split]:
         """Return the splits of the scan. All splits together contain all rows, because ``limit`` is not applied.

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from paimon_core.display import Displayed, Summary
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.table.summaries import place
 from paimon_core.table.system.columns import arrow_table
 from paimon_core.table.system.metadata_tables import METADATA_TABLES
 from paimon_core.table.system.source import Source
 
 
-@dataclass(frozen=True)
-class Inspect:
+@dataclass(frozen=True, repr=False)
+class Inspect(Displayed):
     """The system tables of metadata; tables about one snapshot describe the pinned snapshot, or the latest.
 
     Every method returns one Arrow table with the columns that docs/system-tables.md lists. ``Table.system`` reads the
@@ -23,6 +25,9 @@ class Inspect:
 
     context: TableContext
     pinned: Snapshot | None = None
+
+    def _summary(self) -> Summary:
+        return Summary(place(self.context, self.pinned))
 
     def _read(self, name: str) -> pa.Table:
         table = METADATA_TABLES[name]

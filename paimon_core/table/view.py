@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from paimon_core.argument_checks import epoch_millis, whole
+from paimon_core.display import Displayed, Summary
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.health.check import check_health
 from paimon_core.health.finding import Health
@@ -43,6 +44,7 @@ from paimon_core.table.dynamic_options import selects_snapshot, with_dynamic_opt
 from paimon_core.table.inspect import Inspect
 from paimon_core.table.refs.leases import Lease, LeaseTag, leases_of
 from paimon_core.table.refs.tags import Tags
+from paimon_core.table.summaries import place, table_summary
 from paimon_core.table.system.row_tables import changes_asked
 from paimon_core.table.system.system_table import SystemScan, SystemTable
 from paimon_core.table.system.tables import check_name, is_of_snapshot, system_table
@@ -60,8 +62,8 @@ METHODS_OF_TABLES = frozenset(_NAMES.split())
 table."""
 
 
-@dataclass(frozen=True)
-class TableView:
+@dataclass(frozen=True, repr=False)
+class TableView(Displayed):
     """One table to read; ``pinned`` is the snapshot that reads use, None for the latest snapshot."""
 
     context: TableContext
@@ -96,19 +98,16 @@ class TableView:
         """The root directory of the table."""
         return self.context.paths.root
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._place})"
-
-    @property
-    def _place(self) -> str:
-        return self.name if self.pinned is None else f"{self.name} at snapshot {self.pinned.id}"
+    def _summary(self) -> Summary:
+        return table_summary(self.context, self.pinned)
 
     if not TYPE_CHECKING:  # hidden from type checkers and completion: a view has no such method
 
         def __getattr__(self, name: str) -> object:
             if name in METHODS_OF_TABLES and not hasattr(type(self), name):
+                shown = place(self.context, self.pinned)
                 raise AttributeError(
-                    f"table {self._place} is read-only: call {name} on catalog.table({self.name!r})", name=name
+                    f"table {shown} is read-only: call {name} on catalog.table({self.name!r})", name=name
                 )
             return object.__getattribute__(self, name)  # raises the AttributeError of Python or of a property
 

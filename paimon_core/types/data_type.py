@@ -96,7 +96,7 @@ class Child:
         return out
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DataType:
     """One type; ``precision`` applies to DECIMAL, TIME and TIMESTAMP, ``length`` to strings and binaries."""
 
@@ -157,6 +157,9 @@ class DataType:
 
     def __str__(self) -> str:
         return self.sql
+
+    def __repr__(self) -> str:
+        return f"DataType({self.sql})"
 
     def with_nullable(self, nullable: bool) -> DataType:
         """Return the same type with this nullability."""

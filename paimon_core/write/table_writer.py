@@ -81,6 +81,7 @@ class TableWriter:
         self._buckets: dict[tuple[bytes, int], BucketWriter] = {}
         self._shared_bytes = 0
         self._lane = lane
+        self._given: set[str] = set()
         self._failed = False
         self._fixed_counts: dict[bytes, int] = {}
         self._own_assigner = None
@@ -132,6 +133,11 @@ class TableWriter:
                 self._write(batch if stays else batch.drop_columns([kinds]), codes, first_row)
             first_row += len(batch)
 
+    @property
+    def absent(self) -> list[str]:
+        """The columns of the table that no batch so far had."""
+        return [name for name in self._context.schema.names if name not in self._given]
+
     def _dict_conversion(self) -> Sequence[DataField] | Convert:
         """Return the columns by which dicts are converted, or the function that converts them."""
         return self._context.schema.fields
@@ -142,6 +148,7 @@ class TableWriter:
         ``table`` has no column of kinds, unless the schema has this column.
         """
         context = self._context
+        self._given.update(table.column_names)
         rows = conform_with_defaults(table, context.schema.fields, first_row=first_row)
         if not len(rows):
             return

@@ -44,6 +44,7 @@ NAMES = {
     "Variant",
     "col",
     "open_catalog",
+    "target",
 }
 ERRORS = {
     "AfterCommitFailed",

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import paimon_core as paimon
-from paimon_core import Delete, Insert, Update, col
+from paimon_core import Delete, Insert, Update, col, target
 from paimon_core.errors import CommitConflict, InvalidRequest, SchemaMismatch, UnsupportedFeature
 from paimon_core.spark import delete_spark, merge_spark, update_spark
 from paimon_core.spark.row_changes import delete_update, merge
@@ -41,6 +41,24 @@ def source(spark, *values):
 
 
 # -- results
+
+
+@pytest.mark.parametrize("definition", [KEYED, VECTORS], ids=["keyed", "vectors"])
+def test_expressions_of_the_library_are_computed_by_spark(spark, warehouse, definition):
+    table = create(warehouse, **definition)
+    merge_spark(
+        spark,
+        table,
+        source(spark, (1, 7, "new"), (9, 9, "new")),
+        ["k"],
+        when_matched=Update({"v": target("v") + col("v") * 2}),
+        when_not_matched=Insert({"k": col("k"), "v": -col("v")}),
+    )
+    update_spark(spark, table, {"v": col("v") * 10, "s": F.upper("s")}, F.col("k") == 2)
+    update_spark(spark, table, {"v": col("k") - col("v")}, "k = 3")
+    assert rows(table) == [(0, 0, "s0"), (1, 24, "s1"), (2, 200, "S2"), (3, -27, "s3"), *old(4, 5), (9, -9, None)]
+    with pytest.raises(SchemaMismatch, match="no column 'z'"):
+        update_spark(spark, table, {"v": col("z") + 1}, "k = 3")
 
 
 @pytest.mark.long

@@ -20,6 +20,7 @@ from paimon_core.catalog.rest.client import RestClient
 from paimon_core.catalog.rest.publisher import RestPublisher, RestSchemaPublisher
 from paimon_core.catalog.rest.table_store import TableStore
 from paimon_core.catalog.warehouse_tables import not_empty
+from paimon_core.display import Displayed, Summary
 from paimon_core.errors import (
     AlreadyExists,
     CorruptTable,
@@ -43,8 +44,8 @@ from paimon_core.table.table import Table
 TABLE_DEFAULT = "table-default."
 
 
-@dataclass(frozen=True)
-class RestCatalog(Catalog):
+@dataclass(frozen=True, repr=False)
+class RestCatalog(Displayed, Catalog):
     """The tables of one warehouse of a REST server; ``RestCatalog.open`` connects to it."""
 
     warehouse: str
@@ -76,6 +77,9 @@ class RestCatalog(Catalog):
         store = TableStore(client, dict(storage or {}), _secret_texts(configured), values["data-token.enabled"])
         defaults = {k.removeprefix(TABLE_DEFAULT): v for k, v in configured.items() if k.startswith(TABLE_DEFAULT)}
         return RestCatalog(warehouse, client, store, defaults)
+
+    def _summary(self) -> Summary:
+        return Summary(self.warehouse, (("uri", self.client.uri),))
 
     # -- databases
 

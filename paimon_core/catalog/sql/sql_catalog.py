@@ -29,6 +29,7 @@ from paimon_core.catalog.sql.lock import LockedPublisher, SqlLock, SqlSchemaPubl
 from paimon_core.catalog.sql.names import SqlNames, table_properties
 from paimon_core.catalog.table_removal import has_drop_mark, is_interrupted_drop, mark_dropped, remove_files
 from paimon_core.catalog.warehouse_tables import TableLocations, no_database, no_table, not_empty
+from paimon_core.display import Displayed, Summary
 from paimon_core.errors import AlreadyExists, StorageError, TableNotFound
 from paimon_core.group.group import Group
 from paimon_core.metadata.context import TableContext
@@ -42,8 +43,8 @@ from paimon_core.storage.storage import Storage
 from paimon_core.table.table import Table
 
 
-@dataclass(frozen=True)
-class SqlCatalog(Catalog):
+@dataclass(frozen=True, repr=False)
+class SqlCatalog(Displayed, Catalog):
     """The tables whose names are in a SQL database; ``SqlCatalog.open`` connects to the database."""
 
     storage: Storage
@@ -96,6 +97,9 @@ class SqlCatalog(Catalog):
     @property
     def _label(self) -> str:
         return f"catalog {self.names.key} of {self.names.connection}"
+
+    def _summary(self) -> Summary:
+        return Summary(self.warehouse, (("database", self.names.connection.shown),))
 
     # -- databases
 

@@ -22,7 +22,13 @@ from paimon_core.predicate import Predicate
 from paimon_core.spark.columns import column
 from paimon_core.spark.compactor import maintenance_work
 from paimon_core.spark.row_changes.conditions import TARGET, Condition
-from paimon_core.spark.row_changes.expressions import checked_values, refuse_functions, used_columns, value_column
+from paimon_core.spark.row_changes.expressions import (
+    checked_values,
+    named_targets,
+    refuse_functions,
+    used_columns,
+    value_column,
+)
 from paimon_core.spark.row_changes.row_messages import DELETE, KIND, UPDATE, row_messages
 from paimon_core.spark.row_changes.split_tasks import in_tasks
 from paimon_core.spark.row_changes.target_rows import FILE, POS, target_rows
@@ -98,11 +104,11 @@ def update_spark(
     def change(context: TableContext, plan: ScanPlan, where: Predicate | None) -> list[CommitMessage]:
         check_update(context, checked_values(set) or set)
         tracked = context.tracked().schema
-        kept = [name for name in tracked.names if name not in set]
+        kept = [n for n in tracked.names if n not in set or n in named_targets(set, with_source=False)]
         values = [value for value in set.values() if isinstance(value, Column)]
         rows = _matching(spark, context, plan, where, condition.column, kept, values)
         with errors_of_tasks(context.name):
-            new = {name: value_column(value, context.schema.by_name[name], rows) for name, value in set.items()}
+            new = {name: value_column(value, context.schema.by_name[name], rows, "") for name, value in set.items()}
         columns = [(new[n] if n in new else column(n)).alias(n) for n in tracked.names]
         place = [] if context.is_keyed else [FILE, POS]
         return row_messages(rows.select(F.lit(UPDATE).alias(KIND), *columns, *place), table, context, plan)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Collection, Mapping, Sequence
+import operator
+from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, NullType, NumericType, StringType
 
 from paimon_core.errors import InvalidRequest, SchemaMismatch, UnsupportedFeature
-from paimon_core.predicate import Column as LibraryColumn
+from paimon_core.predicate import Arithmetic, Expression, Reference
 from paimon_core.schema import DataField
 from paimon_core.spark.columns import literal, quoted
 from paimon_core.spark.types import spark_schema
@@ -21,6 +23,9 @@ from paimon_core.table.rows.row_changes import assigned
 from paimon_core.types import TIMESTAMP_ROOTS, TypeRoot
 
 SOURCE = "source"
+_OPERATORS: Mapping[str, Callable[[Column, Column], Column]] = MappingProxyType(
+    {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+)
 _PLAIN = (bool, int, float, str, bytes, Decimal, datetime.date)
 
 
@@ -35,27 +40,38 @@ def _computed(*tables: pa.Table) -> Any:
     raise AssertionError("Spark computes this column")
 
 
+def named_targets(values: Mapping[str, Any], *, with_source: bool) -> set[str]:
+    """Return the columns of the table that columns and expressions of this library use.
+
+    ``with_source``: then ``col`` is a column of the source, otherwise it is one of the table.
+    """
+    found = (one for value in values.values() if isinstance(value, Arithmetic) for one in value.references())
+    return {one.name for one in found if one.is_target or not with_source}
+
+
 def refuse_functions(values: Mapping[str, Any] | None, what: str) -> None:
     """Raise UnsupportedFeature for a function among the values of columns that Spark computes."""
     for name, value in (values or {}).items():
-        if not isinstance(value, Column | LibraryColumn) and callable(value):
+        if not isinstance(value, Column | Arithmetic) and callable(value):
             raise UnsupportedFeature(
                 f"{what} cannot set column {name!r} to the function {value!r:.60}: Spark computes the rows: pass a "
-                "Column of Spark, col(name) or a literal",
+                "Column of Spark, col(name), an expression or a literal",
                 column=name,
             )
 
 
 def value_column(value: Any, field: DataField, rows: DataFrame, source: str = SOURCE) -> Column:
-    """Return a value as a column of the type of ``field``, for ``rows``; ``source``: the struct with the source row.
+    """Return a value as a column of the type of ``field``, for ``rows``.
+
+    ``source``: the name of the struct with the source row, "" without a source.
 
     An expression of another type is converted as Spark's INSERT does (ANSI): a number to another type of number, with
     an error for an overflow, and any value that is not nested to a text. Raises SchemaMismatch for any other pair of
     types, AnalysisException for an expression that does not fit ``rows``.
     """
     target = _spark_type(field)
-    if isinstance(value, LibraryColumn):
-        value = F.col(f"{source}.{quoted(value.name)}")
+    if isinstance(value, Arithmetic):
+        value = _of_library(value, source)
     if not isinstance(value, Column):
         return _literal(value, field, target)
     found = rows.select(value).schema.fields[0].dataType
@@ -63,6 +79,16 @@ def value_column(value: Any, field: DataField, rows: DataFrame, source: str = SO
         return value
     _check_assignable(found, target, field, rows)
     return value.cast(target)
+
+
+def _of_library(value: Any, source: str) -> Column:
+    """Return a column or an expression of this library as a Column of Spark; ``source``: "" without a source row."""
+    if isinstance(value, Reference):
+        name = quoted(value.name)
+        return F.col(name if value.is_target or not source else f"{source}.{name}")
+    if not isinstance(value, Expression):
+        return F.lit(value)
+    return _OPERATORS[value.op](_of_library(value.left, source), _of_library(value.right, source))
 
 
 def _spark_type(field: DataField) -> DataType:

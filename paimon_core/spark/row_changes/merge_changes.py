@@ -21,7 +21,7 @@ from paimon_core.schema import DataField
 from paimon_core.spark.columns import column, quoted
 from paimon_core.spark.row_changes.conditions import TARGET
 from paimon_core.spark.row_changes.delete_update import deleted_columns
-from paimon_core.spark.row_changes.expressions import SOURCE, used_columns, value_column
+from paimon_core.spark.row_changes.expressions import SOURCE, named_targets, used_columns, value_column
 from paimon_core.spark.row_changes.merge_clauses import SparkClause, SparkClauses
 from paimon_core.spark.row_changes.merge_source import KeyStatistics
 from paimon_core.spark.row_changes.row_messages import DELETE, INSERT, KIND, UPDATE
@@ -122,6 +122,7 @@ def _target_columns(spark: SparkSession, context: TableContext, clauses: SparkCl
             needed |= set(deleted_columns(context))
         elif clause.kind is Update:
             needed |= {name for name in schema.names if name not in clause.values}
+            needed |= named_targets(clause.values, with_source=True)
             expressions += [value for value in clause.values.values() if isinstance(value, Column)]
     needed |= set(used_columns(empty.alias(TARGET), expressions))
     return [name for name in schema.names if name in needed]

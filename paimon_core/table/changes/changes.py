@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from paimon_core.display import Displayed, Summary, named
 from paimon_core.errors import InvalidRequest, SnapshotNotFound
 from paimon_core.frames.source import optional_package
 from paimon_core.metadata.context import TableContext
@@ -36,8 +37,8 @@ SNAPSHOT_ID = pa.field("_SNAPSHOT_ID", pa.int64(), nullable=False)
 COMMIT_TIME = pa.field("_COMMIT_TIME", pa.timestamp("ms", "UTC"), nullable=False)
 
 
-@dataclass(frozen=True)
-class Changes:
+@dataclass(frozen=True, repr=False)
+class Changes(Displayed):
     """The changes between two versions, which can be read several times.
 
     The range of snapshots is fixed when the value is created and does not include later snapshots. A read returns all
@@ -52,6 +53,16 @@ class Changes:
     columns: tuple[str, ...]
     where: Predicate | None = None
     with_commit: bool = False
+
+    def _summary(self) -> Summary:
+        facts = (
+            ("start", self.start.name),
+            ("end", self.end.name),
+            ("columns", named(self.columns, self.context.schema.names)),
+            ("where", self.where),
+        )
+        rows = [(s.way.value, f"{s.start + 1} to {s.end}", s.reason) for s in self.segments]
+        return Summary(self.context.name, facts, header=("found by", "snapshots", "reason"), rows=rows)
 
     @property
     def ways(self) -> tuple[tuple[str, int, int], ...]:

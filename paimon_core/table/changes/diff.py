@@ -35,7 +35,7 @@ class DiffSummary:
     """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diff(Changes):
     """The changes that turn the first version into the second one; the first version may be the newer one."""
 

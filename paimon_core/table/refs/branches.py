@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
+from paimon_core.display import Displayed, Summary
+from paimon_core.errors import InvalidRequest, SnapshotNotFound
 from paimon_core.maintain.branches.fast_forward import fast_forward
-from paimon_core.maintain.branches.operations import create_branch, delete_branch
+from paimon_core.maintain.branches.operations import check_branch_name, create_branch, delete_branch
 from paimon_core.maintain.branches.rename import rename_branch
+from paimon_core.maintain.tags.operations import create_tag, delete_tag
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import same_table, table_to_change
+from paimon_core.table.summaries import place
+
+_LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Branches:
+@dataclass(frozen=True, repr=False)
+class Branches(Displayed):
     """The branches of one table; ``create`` and ``fast_forward`` work on the branch of ``context``.
 
     ``Table.branch(name)`` reads and writes a branch. Every method raises TableNotFound when the table was dropped or
@@ -22,12 +29,41 @@ class Branches:
 
     context: TableContext
 
-    def create(self, name: str, *, tag: str | None = None) -> None:
-        """Create a branch with the schemas of this branch and the rows of ``tag`` (without ``tag``: no rows).
+    def _summary(self) -> Summary:
+        return Summary(place(self.context, None))
 
-        Raises AlreadyExists for an existing branch, TagNotFound for an unknown tag, InvalidRequest for an invalid name.
+    def create(self, name: str, *, tag: str | None = None, from_latest: bool = False) -> None:
+        """Create a branch with the schemas of this branch and the rows of ``tag``, or of the latest snapshot.
+
+        Without ``tag`` and ``from_latest`` the branch has no rows, as in Paimon; this is logged as a warning. With
+        ``from_latest``, a tag ``branch-NAME`` exists on this branch during the call; the new branch keeps a copy of it.
+        Raises AlreadyExists for an existing branch, TagNotFound for an unknown tag,
+        SnapshotNotFound with ``from_latest`` for a table without snapshots, and InvalidRequest for an invalid name or
+        when both arguments are given.
         """
-        create_branch(table_to_change(self.context), name, tag)
+        context = table_to_change(self.context)
+        if from_latest:
+            if tag is not None:
+                raise InvalidRequest(f"branch {name!r}: give either tag or from_latest", branch=name)
+            self._create_from_latest(context, name)
+            return
+        create_branch(context, name, tag)
+        if tag is None and context.snapshots.latest() is not None:
+            _LOG.warning(
+                "branch %s of table %s has no rows: pass tag, or from_latest=True, to start with rows",
+                name,
+                self.context.name,
+            )
+
+    def _create_from_latest(self, context: TableContext, name: str) -> None:
+        check_branch_name(context, name)
+        if (latest := context.snapshots.latest()) is None:
+            raise SnapshotNotFound(f"table {context.name} has no snapshot to start branch {name!r} from", branch=name)
+        tag = create_tag(context, f"branch-{name}", latest)
+        try:
+            create_branch(context, name, tag.name)
+        finally:
+            delete_tag(context, tag.name)
 
     def list(self) -> list[str]:
         """Return the names of all branches except main, without branches that are only partly created or deleted."""

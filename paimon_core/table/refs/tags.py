@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from paimon_core.argument_checks import as_millis, epoch_millis, whole
+from paimon_core.display import Displayed, Summary
 from paimon_core.errors import InvalidRequest, SnapshotNotFound
 from paimon_core.maintain.tags.automatic import create_due_tags
 from paimon_core.maintain.tags.expiry import expire_tags
@@ -20,16 +21,20 @@ from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.tag_store import Tag
 from paimon_core.metadata.table_identity import same_table, table_to_change, within_same_table
+from paimon_core.table.summaries import place
 
 _Time = datetime.datetime | int
 
 
-@dataclass(frozen=True)
-class Tags:
+@dataclass(frozen=True, repr=False)
+class Tags(Displayed):
     """The tags of one table; every method raises TableNotFound when the table was dropped or re-created."""
 
     context: TableContext
     pinned: Snapshot | None = None
+
+    def _summary(self) -> Summary:
+        return Summary(place(self.context, self.pinned))
 
     def create(
         self,

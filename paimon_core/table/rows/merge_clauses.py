@@ -13,15 +13,16 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from paimon_core.errors import InvalidRequest, SchemaMismatch, listed
+from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.metadata.context import TableContext
-from paimon_core.predicate import Column, parse_where
+from paimon_core.predicate import Arithmetic, Column, parse_where
+from paimon_core.predicate.expression import OfTables
 from paimon_core.schema import DataField
-from paimon_core.table.rows.row_changes import assigned, check_assignments
+from paimon_core.table.rows.row_changes import assigned, check_assignments, check_references
 
 Values = Mapping[str, Any]
-"""New values by column: ``col(name)`` is a column of the source, functions return columns, other values are
-literals."""
+"""New values by column: ``col(name)`` is a column of the source and ``target(name)`` one of the table, also in
+expressions such as ``target("n") + col("n")``; functions return columns, other values are literals."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,15 @@ class Clauses:
     @property
     def source_columns(self) -> frozenset[str]:
         """The source columns that the values and conditions of the clauses use."""
-        named = frozenset(v.name for values in self._values() for v in values.values() if isinstance(v, Column))
-        return named | self.condition_columns
+        named = {
+            one.name
+            for values in self._values()
+            for value in values.values()
+            if isinstance(value, Arithmetic)
+            for one in value.references()
+            if not one.is_target
+        }
+        return frozenset(named) | self.condition_columns
 
     @property
     def condition_columns(self) -> frozenset[str]:
@@ -112,6 +120,10 @@ class Clauses:
                 check_assignments(context, values)
         for values in self._values():
             _check_values(context, values, source)
+        for insert in self.not_matched:
+            for value in (insert.values or {}).values():
+                if isinstance(value, Arithmetic) and any(one.is_target for one in value.references()):
+                    raise InvalidRequest(f"an Insert has no row of the table for {value!r:.80}")
         for clause in self.not_matched_by_source:
             if isinstance(clause, Update) and (clause.set is None or any(map(_is_source, clause.set.values()))):
                 raise InvalidRequest("an Update of rows that are not matched by the source cannot set source columns")
@@ -141,20 +153,18 @@ def set_of(clause: Update, context: TableContext, source: Sequence[str], on: Seq
     return {name: Column(name) for name in context.schema.names if name in source and name not in on}
 
 
-def as_functions(values: Values, *tables: pa.Table, source: pa.Table | None) -> dict[str, Any]:
+def as_functions(values: Values, *tables: pa.Table) -> dict[str, Any]:
     """Return ``values`` in the form that ``assigned`` takes, where a function has one argument.
 
-    A source column becomes a function that returns this column of ``source``. A function becomes a function that calls
-    it with ``tables``. The new functions ignore their argument.
+    Columns and expressions keep ``tables``: the last one is the source. A function becomes a function that calls it
+    with ``tables``. The new functions ignore their argument.
     """
-    return {column: _function(value, tables, source) for column, value in values.items()}
+    return {column: _function(value, tables) for column, value in values.items()}
 
 
-def _function(value: Any, tables: tuple[pa.Table, ...], source: pa.Table | None) -> Any:
-    if isinstance(value, Column):
-        assert source is not None
-        column = source[value.name]
-        return lambda _: column
+def _function(value: Any, tables: tuple[pa.Table, ...]) -> Any:
+    if isinstance(value, Arithmetic):
+        return OfTables(value, tables)
     if callable(value):
         compute: Callable[..., Any] = value
         return lambda _: compute(*tables)
@@ -162,7 +172,7 @@ def _function(value: Any, tables: tuple[pa.Table, ...], source: pa.Table | None)
 
 
 def _is_source(value: object) -> bool:
-    return isinstance(value, Column)
+    return isinstance(value, Arithmetic) and any(not one.is_target for one in value.references())
 
 
 def _checked(fields: Sequence[DataField], name: str, value: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:
@@ -186,12 +196,7 @@ def _check_values(context: TableContext, values: Values, source: Sequence[str]) 
     check_names = {c: v for c, v in values.items() if c not in context.schema.by_name}
     for column in check_names:
         raise SchemaMismatch(f"table {context.name} has no column {column!r:.80} to set", column=column)
-    for value in values.values():
-        if isinstance(value, Column) and value.path:
-            raise InvalidRequest(f"{value!r}: a merge takes whole columns of the source; use a function for a part")
-        if isinstance(value, Column) and value.name not in source:
-            raise SchemaMismatch(
-                f"the source has no column {value.name!r}; the columns are {listed(source)}", column=value.name
-            )
-    literals = {c: v for c, v in values.items() if not callable(v) and not isinstance(v, Column)}
+    check_references(values, source, "the source")
+    check_references(values, context.schema.by_name, f"table {context.name}", targets=True)
+    literals = {c: v for c, v in values.items() if not callable(v)}
     assigned(pa.schema([f.arrow for f in context.schema.fields]).empty_table(), literals)

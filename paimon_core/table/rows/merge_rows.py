@@ -25,7 +25,7 @@ from paimon_core.metadata.data_file import DataFile
 from paimon_core.parallel_work import run_parallel
 from paimon_core.plan.index_filter import IndexFilter
 from paimon_core.plan.plan_scan import ScanPlan
-from paimon_core.predicate import Column, Predicate
+from paimon_core.predicate import Predicate
 from paimon_core.read.live_keys import live_keys
 from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
@@ -167,14 +167,14 @@ class Merge:
         for start, end in ranges(sizes, BATCH_BYTES):
             some = rows.slice(start, end - start)
             if not matched:
-                yield assigned(some, as_functions(values, some, source=None))
+                yield assigned(some, as_functions(values, some))
                 continue
             source = self.source.taken(source_rows[start:end])
-            yield assigned(some, as_functions(values, some, source, source=source))
+            yield assigned(some, as_functions(values, some, source))
 
     def _literal_bytes(self, values: Values) -> int:
         schema = pa.schema([f.arrow for f in self.context.schema.fields])
-        return literal_bytes(schema, {c: v for c, v in values.items() if not isinstance(v, Column)})
+        return literal_bytes(schema, {c: v for c, v in values.items() if not callable(v)})
 
     def write_inserts(self, writer: TableWriter) -> None:
         """Write the rows of the source that match no row of the table, as the clauses ``not_matched`` state."""
@@ -214,7 +214,7 @@ class Merge:
             return rows.select([name for name in rows.column_names if name in known])
         fields = [known[name].arrow for name in values]
         empty = pa.table([pa.nulls(len(rows), f.type) for f in fields], names=[f.name for f in fields])
-        return assigned(empty, as_functions(values, rows, source=rows))
+        return assigned(empty, as_functions(values, rows))
 
 
 # -- append tables -----------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ the next compaction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from paimon_core.arrow.byte_budget import BATCH_BYTES, ranges, row_sizes
 from paimon_core.codec.arrays import Positions
 from paimon_core.compact.append import rewrite_files
 from paimon_core.datafile.reading.file_request import FileRequest
-from paimon_core.errors import InvalidRequest, SchemaMismatch, UnsupportedFeature
+from paimon_core.errors import InvalidRequest, SchemaMismatch, UnsupportedFeature, listed
 from paimon_core.metadata.abort import aborted_on_error
 from paimon_core.metadata.buckets import by_bucket
 from paimon_core.metadata.commit_message import CommitMessage
@@ -32,7 +32,8 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.parallel_work import run_parallel
 from paimon_core.plan.plan_scan import ScanPlan
-from paimon_core.predicate import Predicate
+from paimon_core.predicate import Arithmetic, Predicate
+from paimon_core.predicate.expression import fitted
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.live_keys import live_keys
 from paimon_core.read.request import ReadRequest
@@ -43,7 +44,8 @@ from paimon_core.table_indexes.vector_file import merged
 from paimon_core.write.table_writer import TableWriter
 
 Assignments = Mapping[str, Any]
-"""New values by column: a value, or a function of the old rows (an Arrow table) that returns a column."""
+"""New values by column: a value, an expression such as ``col("price") * 2``, or a function of the old rows (an Arrow
+table) that returns a column."""
 POSITION = "\x00position"
 
 
@@ -214,6 +216,25 @@ def check_assignments(context: TableContext, assignments: object) -> None:
                 f"table {context.name}: column {column!r} is part of the primary key and cannot be updated",
                 column=column,
             )
+    check_references(assignments, context.schema.by_name, f"table {context.name}")
+
+
+def check_references(values: Assignments, known: Collection[str], of: str, *, targets: bool = False) -> None:
+    """Raise SchemaMismatch for a column in ``values`` that is not one of ``known``, the columns ``of`` something.
+
+    ``targets``: check the columns of ``target(name)`` only, otherwise the other columns. Raises InvalidRequest for a
+    part of a column.
+    """
+    for value in values.values():
+        for one in value.references() if isinstance(value, Arithmetic) else ():
+            if one.path:
+                raise InvalidRequest(
+                    f"{one!r}: a value takes whole columns; use a function for a part", column=one.name
+                )
+            if one.is_target is targets and one.name not in known:
+                raise SchemaMismatch(
+                    f"{of} has no column {one.name!r:.80}; the columns are {listed(known)}", column=one.name
+                )
 
 
 def assigned_in_parts(rows: pa.Table, assignments: Assignments) -> Iterator[pa.Table]:
@@ -244,6 +265,8 @@ def assigned(rows: pa.Table, assignments: Assignments) -> pa.Table:
         kind = rows.schema.field(at).type
         try:
             new = _function_of(value)(rows) if callable(value) else pa.repeat(pa.scalar(value, kind), len(rows))
+            if isinstance(value, Arithmetic):
+                new = fitted(new, kind)
             if not isinstance(new, pa.Array | pa.ChunkedArray):
                 new = pa.array(new, kind)
             out = out.set_column(at, column, new)

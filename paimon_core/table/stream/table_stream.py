@@ -16,6 +16,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from paimon_core.argument_checks import epoch_millis, whole
+from paimon_core.display import Displayed, Summary, named
 from paimon_core.errors import CommitConflict, CorruptTable, InvalidRequest, NotFound, ReadOutdated, SnapshotNotFound
 from paimon_core.metadata import clock
 from paimon_core.metadata.context import TableContext
@@ -49,8 +50,8 @@ class Waits(Protocol):
         """Wait for up to ``timeout`` seconds; return True when the stream must end."""
 
 
-@dataclass(frozen=True)
-class Batch:
+@dataclass(frozen=True, repr=False)
+class Batch(Displayed):
     """The rows of one snapshot: its whole content ("full"), or only its changes."""
 
     context: TableContext
@@ -59,6 +60,10 @@ class Batch:
     """The position after this batch: store it, or commit it, when the rows are processed."""
     columns: tuple[str, ...]
     where: Predicate | None
+
+    def _summary(self) -> Summary:
+        at = f"{self.context.name} at snapshot {self.snapshot.id}"
+        return Summary(at, (("kind", self.kind), ("columns", named(self.columns)), ("where", self.where)))
 
     @property
     def snapshot(self) -> Snapshot:
@@ -130,8 +135,8 @@ def _content(
         yield from pa.Table.from_arrays([kinds, *table.columns], schema=schema).to_batches()
 
 
-class TableStream:
-    """One streaming read; only one thread at a time may use it."""
+class TableStream(Displayed):
+    """One streaming read; only one thread at a time may use it. As an iterator it is ``follow`` without arguments."""
 
     def __init__(
         self,
@@ -151,6 +156,20 @@ class TableStream:
         self._on_overwrite = on_overwrite
         self._consumer = consumer
         self._known = known
+
+    def _summary(self) -> Summary:
+        facts = (
+            ("next_snapshot", self._position.next_snapshot),
+            ("full", self._position.full or None),
+            ("columns", named(self._columns)),
+            ("where", self._where),
+            ("consumer", self._consumer),
+        )
+        return Summary(self._context.name, facts)
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Yield each batch forever, as ``follow`` does without arguments."""
+        return self.follow()
 
     @property
     def position(self) -> Position:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import pyarrow as pa
 
+from paimon_core.display import Displayed, Summary, named
 from paimon_core.errors import InvalidRequest, SchemaMismatch, UnsupportedFeature
+from paimon_core.frames.source import optional_package
 from paimon_core.predicate import BoundPredicate, Predicate, Where, parse_where
 from paimon_core.schema import DataField
 
 _PART_ROWS = 50_000
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
 _WRITES = frozenset(
     {"write", "writer", "delete", "update", "merge", "compact", "rescale", "alter", "analyze", "commit", "maintenance"}
 )
@@ -59,8 +65,8 @@ class MetadataRows:
         yield self.make()
 
 
-@dataclass(frozen=True)
-class SystemScan:
+@dataclass(frozen=True, repr=False)
+class SystemScan(Displayed):
     """A read of some columns of a system table, with a filter and a limit."""
 
     fields: tuple[DataField, ...]
@@ -69,6 +75,14 @@ class SystemScan:
     """Rows with at least the requested columns and the columns of the filter."""
     where: BoundPredicate | None = None
     limit: int | None = None
+
+    name: str = ""
+    """The name of the system table."""
+
+    def _summary(self) -> Summary:
+        rows = [(f.name, f.type) for f in self.fields]
+        facts = (("columns", named([f.name for f in self.fields])), ("limit", self.limit))
+        return Summary(self.name, facts, header=("column", "type"), rows=rows)
 
     @property
     def schema(self) -> pa.Schema:
@@ -113,6 +127,15 @@ class SystemScan:
         """Return the rows as one Arrow table."""
         return self.to_batches().read_all()
 
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the rows as a pandas DataFrame; raises InvalidRequest when pandas is not installed."""
+        optional_package("pandas", "to_pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return the rows as a polars DataFrame; raises InvalidRequest when polars is not installed."""
+        return optional_package("polars", "to_polars").from_arrow(self.to_arrow())
+
     def count(self) -> int:
         """Return the number of rows."""
         return sum(len(table) for table in self._tables())
@@ -121,8 +144,8 @@ class SystemScan:
         return self.to_batches().__arrow_c_stream__(requested_schema)
 
 
-@dataclass(frozen=True)
-class SystemTable:
+@dataclass(frozen=True, repr=False)
+class SystemTable(Displayed):
     """A system table; ``scan`` reads it. Any method that would write raises UnsupportedFeature."""
 
     name: str
@@ -162,11 +185,19 @@ class SystemTable:
         bound = None if keep is None else keep.bind(self.fields)
         needed = {*names, *(() if bound is None else bound.columns)}
         fields = tuple(f for f in self.fields if f.name in needed)
-        return SystemScan(tuple(known[name] for name in names), self.rows(fields, keep), bound, limit)
+        return SystemScan(tuple(known[name] for name in names), self.rows(fields, keep), bound, limit, self.name)
 
     def to_arrow(self) -> pa.Table:
         """Return all rows and columns."""
         return self.scan().to_arrow()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return all rows and columns as a pandas DataFrame; see ``SystemScan.to_pandas``."""
+        return self.scan().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return all rows and columns as a polars DataFrame; see ``SystemScan.to_polars``."""
+        return self.scan().to_polars()
 
     def refuse(self, change: str) -> NoReturn:
         """Raise UnsupportedFeature for a change, such as "write"."""
@@ -177,5 +208,5 @@ class SystemTable:
             self.refuse(name)
         raise AttributeError(f"a system table has no attribute {name!r}")
 
-    def __repr__(self) -> str:
-        return f"SystemTable({self.name})"
+    def _summary(self) -> Summary:
+        return Summary(self.name, header=("column", "type"), rows=[(f.name, f.type) for f in self.fields])

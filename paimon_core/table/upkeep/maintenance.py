@@ -13,6 +13,7 @@ from typing import Any
 
 from paimon_core.argument_checks import as_millis
 from paimon_core.commit.manifest_compaction import compact_manifests
+from paimon_core.display import Displayed, Summary
 from paimon_core.errors import InvalidRequest
 from paimon_core.fsck.check import check
 from paimon_core.fsck.finding import Report
@@ -48,12 +49,15 @@ _DAY = datetime.timedelta(days=1)
 _WEEK = datetime.timedelta(days=7)
 
 
-@dataclass(frozen=True)
-class Maintenance(expiry.Expiry):
+@dataclass(frozen=True, repr=False)
+class Maintenance(Displayed, expiry.Expiry):
     """The maintenance of one table on one branch."""
 
     settle: Callable[[Snapshot], object] = lambda snapshot: snapshot
     """Runs the callbacks of the table's handle after a commit."""
+
+    def _summary(self) -> Summary:
+        return Summary(self.context.name)
 
     def apply(self, plan: Plan) -> Any:
         """Apply a plan and return the report of its operation.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
 from paimon_core.alter.merge_schema import MergeSchema
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.errors import InvalidRequest
+from paimon_core.errors import InvalidRequest, listed
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.predicate import Where, parse_where
@@ -17,6 +18,8 @@ from paimon_core.table.writes.merging_writer import open_writer
 from paimon_core.table.writes.message_check import check_messages
 from paimon_core.table.writes.overwrite_target import overwrite_target
 from paimon_core.table.writes.prepared import Prepared, Settle, check_not_committed, prepare
+
+_LOG = logging.getLogger(__name__)
 
 
 def write_rows(
@@ -38,7 +41,23 @@ def write_rows(
         return Committed(request.context, snapshot)
     with open_writer(request.context, merge_schema, ignore_existing=target is not None) as writer:
         writer.write(data, kinds)
-        return replace(request, context=writer.context).complete(writer.flush(), target)
+        committed = replace(request, context=writer.context).complete(writer.flush(), target)
+    if committed is not None and kinds is None and target is None:
+        _tell_nulls(writer.context, writer.absent)
+    return committed
+
+
+def _tell_nulls(context: TableContext, absent: Sequence[str]) -> None:
+    """Log the columns that an upsert has set to null because the rows did not have them."""
+    lost = [name for name in absent if context.schema.by_name[name].default is None]
+    if lost and context.is_keyed and context.options["merge-engine"] == "deduplicate":
+        _LOG.warning(
+            "write to %s: the rows have no column %s, so it is null in each of them, and an existing row with the same "
+            "key loses its value. merge() with the key columns as on keeps these values, as does merge-engine = "
+            "partial-update",
+            context.name,
+            listed(lost),
+        )
 
 
 def commit_messages(

@@ -449,3 +449,16 @@ def test_at_least_once_stores_the_progress_itself(create):
     stored = [table.maintenance.consumers()[0].next_snapshot for _ in batches]
     assert stored == [1, 2]
     assert table.maintenance.consumers()[0].next_snapshot == 3
+
+
+def test_a_stream_is_an_iterator_of_batches(warehouse):
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("at_hand")
+    table = catalog.create_table("at_hand.t", {"id": "BIGINT"}, primary_key="id")
+    table.write([{"id": 1}])
+    table.write([{"id": 2}])
+    for number, batch in enumerate(table.stream()):
+        assert batch.to_arrow()["id"].to_pylist() == [[1, 2], [3]][number]
+        if number:
+            break
+        table.write([{"id": 3}])

@@ -283,3 +283,12 @@ def test_times_are_local(monkeypatch):
     finally:
         monkeypatch.undo()
         time.tzset()
+
+
+def test_system_tables_are_frames_too(warehouse):
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("frames")
+    table = catalog.create_table("frames.t", {"id": "BIGINT"})
+    table.write([{"id": 1}])
+    assert table.system("snapshots", ["snapshot_id"]).to_pandas()["snapshot_id"].tolist() == [1]
+    assert table.system_table("files").to_polars()["record_count"].to_list() == [1]

@@ -1,0 +1,47 @@
+"""Upserts of rows that lack columns are told (resembles issue 29)."""
+
+import logging
+
+import pyarrow as pa
+import pytest
+
+import paimon_core as paimon
+
+COLUMNS = {"id": "BIGINT", "n": "INT", "s": "STRING"}
+
+
+def table_of(warehouse, **options):
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("db")
+    return catalog.create_table("db.t", COLUMNS, **options)
+
+
+@pytest.mark.parametrize("rows", [[{"id": 1, "n": 1}], pa.table({"id": [1], "n": [1]})], ids=["dicts", "arrow"])
+def test_columns_that_an_upsert_sets_to_null_are_told(warehouse, caplog, rows):
+    table = table_of(warehouse, primary_key="id")
+    with caplog.at_level(logging.WARNING):
+        table.write([{"id": 1, "n": 1, "s": "a"}, {"id": 2}])
+        assert caplog.messages == []
+        table.write(rows)
+    [message] = caplog.messages
+    assert message.startswith("write to db.t: the rows have no column s, so it is null in each of them")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"primary_key": "id", "options": {"merge-engine": "partial-update"}}],
+    ids=["append", "partial-update"],
+)
+def test_other_tables_lose_no_value(warehouse, caplog, options):
+    table = table_of(warehouse, **options)
+    with caplog.at_level(logging.WARNING):
+        table.write([{"id": 1, "n": 1}])
+    assert caplog.messages == []
+
+
+def test_deletes_and_overwrites_tell_nothing(warehouse, caplog):
+    table = table_of(warehouse, primary_key="id")
+    with caplog.at_level(logging.WARNING):
+        table.overwrite([{"id": 1}])
+        table.write([{"id": 1}], kinds=["-D"])
+    assert caplog.messages == []
