@@ -5,7 +5,7 @@ A file with a deletion vector is rewritten without the deleted rows, and the del
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -178,23 +178,43 @@ def rewrite_files(
     if not files:
         return []
     first, last = min(f.min_sequence_number for f in files), max(f.max_sequence_number for f in files)
-    writer = rolling_writer(context, reader.partition, reader.bucket, level=0, source=source, first_sequence=first)
     fields = context.schema.fields
+    stored = (pa.Table.from_batches([batch]) for file in files for batch in reader.file(file, fields))
+    rows = stored if sort is None else sort(stored)
+    written = write_rows(context, reader.partition, reader.bucket, rows, source, level, first_sequence=first)
+    if context.tracks_rows:
+        return written
+    return [
+        replace(
+            f,
+            min_sequence_number=min(f.min_sequence_number, last),
+            max_sequence_number=min(f.max_sequence_number, last),
+        )
+        for f in written
+    ]
+
+
+def write_rows(
+    context: TableContext,
+    partition: bytes,
+    bucket: int,
+    rows: Iterable[pa.Table],
+    source: FileSource,
+    level: int,
+    *,
+    first_sequence: int = 0,
+) -> list[DataFile]:
+    """Write rows of one bucket to new files; ``context`` is one of ``with_kept_ids``.
+
+    The files get the level, unless the table has row tracking: then they have level 0. After an error, the new files
+    are deleted.
+    """
+    writer = rolling_writer(context, partition, bucket, level=0, source=source, first_sequence=first_sequence)
     try:
-        stored = (pa.Table.from_batches([batch]) for file in files for batch in reader.file(file, fields))
-        for rows in stored if sort is None else sort(stored):
-            writer.write(rows)
-        if context.tracks_rows:
-            return writer.close()
-        return [
-            replace(
-                f,
-                level=level,
-                min_sequence_number=min(f.min_sequence_number, last),
-                max_sequence_number=min(f.max_sequence_number, last),
-            )
-            for f in writer.close()
-        ]
+        for part in rows:
+            writer.write(part)
+        written = writer.close()
     except BaseException:
         writer.abort()
         raise
+    return written if context.tracks_rows else [replace(f, level=level) for f in written]

@@ -6,7 +6,8 @@ range of one step, or rewrites one group of files of an append bucket. ``Divisio
 commit message that the compaction would have given in one process. The only difference is that a new file ends where a
 range ends.
 
-A bucket whose compaction marks rows of higher levels in deletion vectors is not divided, nor is a sort of one group.
+The sort of one large group is one part with a number of ``ranges``: several processes share it by the functions of
+``range_sort``. A bucket whose compaction marks rows of higher levels in deletion vectors is not divided.
 """
 
 from __future__ import annotations
@@ -46,9 +47,7 @@ from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.key_bounds import KeyBounds
 from paimon_core.table_indexes.bucket_vectors import vectors_in
 
-PART_VERSION = 1
-RunParts = Callable[[TableContext, Sequence[bytes], Sequence[int]], list[CommitMessage]]
-"""Runs ``run_part`` for payloads with their sizes in bytes, and returns the messages in the order of the payloads."""
+PART_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +68,9 @@ class CompactionPart:
     """The first key after the range; None: the range ends with the largest key."""
     rereads: bool = False
     """Whether the rows are only read for the changelog, and the files stay."""
+    ranges: int = 0
+    """The number of key ranges into which the sort of a large group is to be divided (``range_sort``); 0: it is small.
+    """
 
     def to_bytes(self) -> bytes:
         """Return the part as versioned JSON."""
@@ -79,6 +81,7 @@ class CompactionPart:
             "sections": [[[run.level, [*map(to_plain, run.files)]] for run in s.runs] for s in self.sections],
             "bounds": [None if key is None else bytes_to_plain(key) for key in (self.start, self.end)],
             "rereads": self.rereads,
+            "ranges": self.ranges,
         }
         return pack(PART_VERSION, members)
 
@@ -96,7 +99,11 @@ class CompactionPart:
                 for runs in value["sections"]
             )
             kind = (value["input_bytes"], value["is_whole"])
-            return checked(CompactionPart(task, *kind, sections, start, end, value["rereads"]))
+            return checked(CompactionPart(task, *kind, sections, start, end, value["rereads"], value["ranges"]))
+
+
+RunParts = Callable[[TableContext, Sequence[CompactionPart]], list[CommitMessage]]
+"""Runs ``run_part`` for parts, in any processes, and returns the messages in the order of the parts."""
 
 
 def run_part(context: TableContext, part: CompactionPart) -> CommitMessage:
@@ -191,7 +198,7 @@ def run_divided(
     context = with_schema_of_inputs(context, tasks)
     divisions = [divided(context, task, share) for task in tasks]
     parts = [part for division in divisions for part in division.parts]
-    answers = run(context, [part.to_bytes() for part in parts], [part.input_bytes for part in parts])
+    answers = run(context, parts)
     messages: list[CommitMessage] = []
     with aborted_on_error(messages, context):
         for division in divisions:
@@ -214,7 +221,7 @@ def divided(context: TableContext, task: CompactionTask, share: int) -> Division
     if 2 * task.input_bytes < 3 * share:
         return whole
     if isinstance(unit, AppendUnit):
-        steps = [_append_step(task, unit, groups) for groups in _shares(unit.groups, share)]
+        steps = [_append_step(task, unit, groups, share) for groups in _shares(unit.groups, share)]
     elif task.higher and context.options["deletion-vectors.enabled"]:
         return whole
     else:
@@ -224,11 +231,14 @@ def divided(context: TableContext, task: CompactionTask, share: int) -> Division
             planned = steps_of(reader, unit, expiry, changelog_producer(reader, unit, task.higher))
             steps = [_keyed_step(reader, task, unit, step, share) for step in planned]
     division = Division(task, tuple(steps))
-    return division if len(division.parts) > 1 else whole
+    return division if len(division.parts) > 1 or any(part.ranges for part in division.parts) else whole
 
 
-def _append_step(task: CompactionTask, unit: AppendUnit, groups: Sequence[tuple[DataFile, ...]]) -> _Step:
-    part = CompactionPart(replace(task, unit=replace(unit, groups=tuple(groups))), sum(map(_bytes, groups)))
+def _append_step(task: CompactionTask, unit: AppendUnit, groups: Sequence[tuple[DataFile, ...]], share: int) -> _Step:
+    size = sum(map(_bytes, groups))
+    is_large = unit.sort is not None and len(groups) == 1 and 2 * size >= 3 * share
+    ranges = max(2, round(size / share)) if is_large else 0
+    part = CompactionPart(replace(task, unit=replace(unit, groups=tuple(groups))), size, ranges=ranges)
     return _Step(tuple(f for group in groups for f in group), (), (part,))
 
 

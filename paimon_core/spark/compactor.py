@@ -16,12 +16,14 @@ from paimon_core.compact.report import CompactReport
 from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import PaimonError, StorageError
 from paimon_core.maintain.file_indexes import index_files
+from paimon_core.metadata.abort import aborted_on_error
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Where
 from paimon_core.spark.message_tasks import collect_messages
 from paimon_core.spark.packing import MOST_BYTES
+from paimon_core.spark.range_sort import sort_in_ranges
 from paimon_core.spark.tasks import cores
 from paimon_core.table.table import Table
 from paimon_core.table.upkeep.rescale_task import RescaleTask, run_rescale
@@ -66,7 +68,7 @@ def sort_compact_spark(
 ) -> CompactReport:
     """Sort the rows of an append table as ``table.sort_compact`` does, in Spark tasks.
 
-    One task sorts a large partition; small partitions share a task.
+    Small partitions share a task. Several tasks share a large partition, and each sorts the rows of a range of keys.
     """
     work = spark_work(lambda: spark)
     return table.sort_compact(order_by, strategy, where, user=user, properties=properties, work=work)
@@ -125,11 +127,22 @@ def rewrite_file_index_spark(
 def spark_work(spark: Callable[[], SparkSession]) -> Work:
     """Return an argument ``work`` for ``table.compact`` that uses Spark tasks; ``spark`` is called only if needed.
 
-    A bucket with many more bytes than a task should have is divided by key ranges (``paimon_core.compact.parts``).
+    A bucket with many more bytes than a task should have is divided by key ranges (``paimon_core.compact.parts``), and
+    so is the sort of a large group (``paimon_core.compact.range_sort``).
     """
 
-    def run(context: TableContext, payloads: Sequence[bytes], sizes: Sequence[int]) -> list[CommitMessage]:
-        return collect_messages(spark(), context, payloads, _compacted, sizes)
+    def run(context: TableContext, parts: Sequence[CompactionPart]) -> list[CommitMessage]:
+        alone = [part for part in parts if not part.ranges]
+        payloads, sizes = [part.to_bytes() for part in alone], [part.input_bytes for part in alone]
+        done = collect_messages(spark(), context, payloads, _compacted, sizes)
+        found = iter(tuple(done))
+        answers: list[CommitMessage] = []
+        with aborted_on_error(done, context):
+            for part in parts:
+                if part.ranges:
+                    done.append(sort_in_ranges(spark(), context, part))
+                answers.append(done[-1] if part.ranges else next(found))
+        return answers
 
     def work(context: TableContext, tasks: Sequence[CompactionTask]) -> list[CommitMessage]:
         share = max(_SHARE_BYTES, sum(task.input_bytes for task in tasks) // cores(spark()))

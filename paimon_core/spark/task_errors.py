@@ -32,7 +32,7 @@ def errors_of_tasks(table: str) -> Iterator[None]:
         except AnalysisException as error:
             first = str(error).strip().splitlines()[0]
             raise InvalidRequest(f"table {table}: Spark cannot use the expression: {first}", table=table) from None
-        except PySparkException as error:
+        except (PySparkException, Py4JJavaError) as error:  # the latter comes from tasks of an RDD
             for name, text in reversed(_RAISED.findall(str(error))):
                 kind = getattr(errors, name, None)
                 if isinstance(kind, type) and issubclass(kind, PaimonError):

@@ -80,8 +80,8 @@ def test_parts_give_what_the_whole_gives(warehouse, tmp_path, monkeypatch, seed)
     whole = paimon.open_catalog(str(tmp_path / "whole")).table("db.t")
     share = max(1, sum(f.file_size for f in live(table)) // chance.choice([2, 3, 5, 9, 30]))
 
-    def run(context, payloads, sizes):
-        return [run_part(context, CompactionPart.from_bytes(payload)) for payload in payloads]
+    def run(context, parts):
+        return [run_part(context, CompactionPart.from_bytes(part.to_bytes())) for part in parts]
 
     full = chance.random() < 0.6
     done = table.compact(full, work=lambda context, tasks: run_divided(context, tasks, share, run))

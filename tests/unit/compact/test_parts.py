@@ -44,10 +44,9 @@ MORE = {
 def in_parts(share, seen):
     """Return an argument ``work`` that runs the parts in this process, the last one first."""
 
-    def run(context, payloads, sizes):
-        assert len(payloads) == len(sizes)
-        seen.append(len(payloads))
-        answers = [run_part(context, CompactionPart.from_bytes(payload)) for payload in reversed(payloads)]
+    def run(context, parts):
+        seen.append(len(parts))
+        answers = [run_part(context, CompactionPart.from_bytes(part.to_bytes())) for part in reversed(parts)]
         return answers[::-1]
 
     return lambda context, tasks: run_divided(context, tasks, share, run)
@@ -281,4 +280,4 @@ def test_keys_outside_of_the_statistics_are_refused(warehouse, monkeypatch):
 
 def test_other_bytes_are_no_part():
     with pytest.raises(InvalidRequest, match="not a part of a compaction"):
-        CompactionPart.from_bytes(b'{"version": 1}')
+        CompactionPart.from_bytes(b'{"version": 2}')
