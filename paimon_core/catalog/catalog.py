@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+from paimon_core.catalog.database_compaction import ALL, NONE, TableOutcome, compact_database
 from paimon_core.catalog.definition import Definition
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.system_tables import catalog_table
@@ -135,6 +137,34 @@ class Catalog(Protocol):
 
     def rename_table(self, name: str, to: str) -> None:
         """Rename a table, also into another database; raises TableNotFound for ``name``, AlreadyExists for ``to``."""
+
+    def compact_database(
+        self,
+        including_databases: str = ALL,
+        including_tables: str = ALL,
+        excluding_tables: str = NONE,
+        *,
+        full: bool = False,
+        partition_idle_time: datetime.timedelta | None = None,
+        options: Mapping[str, OptionValue] | None = None,
+    ) -> list[TableOutcome]:
+        """Compact tables one after the other as ``Table.compact`` does; return what happened to each.
+
+        The first three arguments are regular expressions for the whole name of a database, or for ``database.table``,
+        as in Paimon. Tables of these databases that are left out have an outcome ``skipped``. An error of one table
+        does not stop the others: when all tables were tried, an error of the kind of the first error names all tables
+        that failed, and its ``facts["outcomes"]`` has all outcomes. ``options`` apply to the call as those of
+        ``Table.with_options``. Raises InvalidRequest for wrong arguments before anything is compacted.
+        """
+        return compact_database(
+            self,
+            including_databases,
+            including_tables,
+            excluding_tables,
+            full=full,
+            partition_idle_time=partition_idle_time,
+            options=options,
+        )
 
     def group(self, name: str) -> Group:
         """Return a group of tables that are published together; the first publish creates it.

@@ -23,6 +23,7 @@ from paimon_core.health.finding import FINDINGS
 
 OPTIONS, ARCHIVE = "options", "cluster-archive"
 WITHOUT_WAREHOUSE = (OPTIONS, ARCHIVE)
+_IDLE_HELP = "only partitions that had no new file for this time, such as '1 d'"
 _OPTIONS_HELP = "list the options of tables, or explain one of them"
 _ARCHIVE_HELP = "write an archive of the packages that the Python workers of a Spark cluster need"
 _Commands = Any  # argparse has no public type for its group of subcommands
@@ -168,8 +169,23 @@ def _add_rewrites(found: _Commands) -> None:
         "--partition-idle-time",
         type=duration,
         metavar="DURATION",
-        help="only partitions that had no new file for this time, such as '1 d'",
+        help=_IDLE_HELP,
     )
+    databases = _add(
+        found,
+        "compact-database",
+        "compact the tables of databases one after the other, and tell what happened to each",
+        write_commands.compact_database,
+        table=False,
+    )
+    for name, what in (
+        ("including-databases", "only databases whose name the regular expression matches"),
+        ("including-tables", "only tables whose name DATABASE.TABLE the regular expression matches"),
+        ("excluding-tables", "no tables whose name DATABASE.TABLE the regular expression matches"),
+    ):
+        databases.add_argument(f"--{name}", metavar="REGEX", help=what)
+    databases.add_argument("--full", action="store_true", help="always compact, into one sorted run for each bucket")
+    databases.add_argument("--partition-idle-time", type=duration, metavar="DURATION", help=_IDLE_HELP)
     indexes = _add(
         found,
         "rewrite-file-index",

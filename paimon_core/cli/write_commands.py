@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from paimon_core.cli.catalogs import table_of
 from paimon_core.cli.output import Output, sentence
-from paimon_core.errors import InvalidRequest
+from paimon_core.errors import InvalidRequest, PaimonError
 from paimon_core.predicate import Predicate, Where, col
 
 if TYPE_CHECKING:
@@ -81,6 +81,34 @@ def compact(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
         raise InvalidRequest("--strategy needs --order-by")
     done = table.compact(args.full, where, partition_idle_time=args.partition_idle_time)
     return _committed(out, done.snapshot)
+
+
+def compact_database(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Compact the tables of databases, and tell what happened to each."""
+    patterns = {
+        name: getattr(args, name)
+        for name in ("including_databases", "including_tables", "excluding_tables")
+        if getattr(args, name) is not None
+    }
+    try:
+        found = catalog.compact_database(**patterns, full=args.full, partition_idle_time=args.partition_idle_time)
+    except PaimonError as error:
+        found = error.facts.get("outcomes")
+        if not found:
+            raise
+    rows = [
+        {
+            "table": one.table,
+            "snapshots": [snapshot.id for snapshot in one.report.snapshots],
+            "conflicts": one.report.conflicts,
+            "skipped": one.skipped or None,
+            "error": None if one.error is None else str(one.error),
+        }
+        for one in found
+    ]
+    nothing = "no database matches --including-databases, or none has a table"
+    out.say("\n".join(one.sentence for one in found) or nothing, rows)
+    return int(any(one.error is not None for one in found))
 
 
 def rewrite_file_index(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:

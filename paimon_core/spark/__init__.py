@@ -22,7 +22,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from paimon_core.spark.compactor import compact_spark, rescale_spark, rewrite_file_index_spark, sort_compact_spark
+    from paimon_core.spark.compactor import (
+        compact_database_spark,
+        compact_spark,
+        rescale_spark,
+        rewrite_file_index_spark,
+        sort_compact_spark,
+    )
     from paimon_core.spark.datasource import PaimonDataSource
     from paimon_core.spark.files.writer import write_files_spark
     from paimon_core.spark.reads.changes import changes_spark
@@ -37,6 +43,7 @@ __all__ = [
     "PaimonDataSource",
     "apply_spark",
     "changes_spark",
+    "compact_database_spark",
     "compact_spark",
     "delete_spark",
     "merge_spark",
@@ -55,6 +62,7 @@ _MODULE_OF = {
     "PaimonDataSource": "datasource",
     "apply_spark": "removal",
     "changes_spark": "reads.changes",
+    "compact_database_spark": "compactor",
     "compact_spark": "compactor",
     "delete_spark": "row_changes.delete_update",
     "merge_spark": "row_changes.merge",

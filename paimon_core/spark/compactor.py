@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
+from paimon_core.catalog.catalog import Catalog
+from paimon_core.catalog.database_compaction import ALL, NONE, TableOutcome, compact_database
 from paimon_core.compact.compaction import Work
 from paimon_core.compact.parts import CompactionPart, run_divided, run_part
 from paimon_core.compact.report import CompactReport
@@ -20,6 +22,7 @@ from paimon_core.metadata.abort import aborted_on_error
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.options import OptionValue
 from paimon_core.predicate import Where
 from paimon_core.spark.message_tasks import collect_messages
 from paimon_core.spark.packing import MOST_BYTES
@@ -52,6 +55,30 @@ def compact_spark(
         partition_idle_time=partition_idle_time,
         user=user,
         properties=properties,
+        work=spark_work(lambda: spark),
+    )
+
+
+def compact_database_spark(
+    spark: SparkSession,
+    catalog: Catalog,
+    including_databases: str = ALL,
+    including_tables: str = ALL,
+    excluding_tables: str = NONE,
+    *,
+    full: bool = False,
+    partition_idle_time: datetime.timedelta | None = None,
+    options: Mapping[str, OptionValue] | None = None,
+) -> list[TableOutcome]:
+    """Compact tables one after the other as ``catalog.compact_database`` does, each in Spark tasks."""
+    return compact_database(
+        catalog,
+        including_databases,
+        including_tables,
+        excluding_tables,
+        full=full,
+        partition_idle_time=partition_idle_time,
+        options=options,
         work=spark_work(lambda: spark),
     )
 

@@ -80,6 +80,7 @@ def test_the_names_of_paimon_core_spark():
         "PaimonDataSource",
         "apply_spark",
         "changes_spark",
+        "compact_database_spark",
         "compact_spark",
         "delete_spark",
         "merge_spark",

@@ -308,6 +308,9 @@ def test_procedures(lake):
         ("remove_orphan_files(table => 'orders', older_than => '2020-01-01 00:00:00', dry_run => true)", "nothing"),
         ("remove_unexisting_files(table => 'orders', dry_run => true)", "nothing"),
         ("compact_database(including_tables => 'shop.o.*')", "shop.orders: snapshot"),
+        ("compact_database(excluding_tables => 'shop.o.*')", "shop.orders: skipped: excluding_tables matches it"),
+        ("compact_database(compact_strategy => 'minor', partition_idle_time => '1 d')", "shop.orders: nothing to do"),
+        ("compact_database('nowhere')", "no database matches"),
     ):  # fmt: skip
         assert result in str(lake.sql(f"CALL sys.{text}").collect()[0][0]), text
     assert len(content(lake)) == 4
@@ -382,6 +385,10 @@ WRONG = [
     ("CALL sys.expire_snapshots(table => 'orders', older_than => 'x')", 6, "ISO format"),
     ("CALL sys.expire_snapshots(table => 'orders', retain_max => -1)", 6, "argument retain_max is a number of 1 or"),
     ("CALL sys.delete_tag('orders', 'none')", 6, "none"),
+    ("CALL sys.compact_database(including_tables => '(')", 6, "including_tables is no regular expression"),
+    ("CALL sys.compact_database(partition_idle_time => 'x')", 6, "partition_idle_time is a duration"),
+    ("CALL sys.compact_database(compact_strategy => 'x')", 6, "compact_strategy is one of full, minor"),
+    ("CALL sys.compact_database(options => 'bucket=3')", 6, "1 of 1 tables failed (0 were compacted): shop.orders"),
 ]  # fmt: skip
 
 

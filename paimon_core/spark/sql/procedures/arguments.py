@@ -105,18 +105,19 @@ class Arguments:
         return now - found
 
     def table_with_options(self, more: Mapping[str, str] | None = None) -> Table:
-        """Return the table with the options of the argument ``options`` (``a=1,b=2``) and with ``more``."""
-        return self.with_given_options(self.table, more)
+        """Return the table with the options of the argument ``options`` and with ``more``."""
+        found = {**(more or {}), **self.options()}
+        return self.table.with_options(found) if found else self.table
 
-    def with_given_options(self, table: Table, more: Mapping[str, str] | None = None) -> Table:
-        """Return ``table`` with the options of the argument ``options`` (``a=1,b=2``) and with ``more``."""
-        found = dict(more or {})
+    def options(self) -> dict[str, str]:
+        """Return the options of the argument ``options`` (``a=1,b=2``)."""
+        found: dict[str, str] = {}
         for part in filter(None, (self.values.get("options") or "").split(",")):
             key, equals, value = part.partition("=")
             if not equals:
                 raise InvalidRequest(f"argument options is like 'a=1,b=2', not {part!r:.60}", name="options")
             found[key.strip()] = value.strip()
-        return table.with_options(found) if found else table
+        return found
 
     def partition_values(self, text: str) -> list[dict[str, Any]]:
         """Return the partitions of a text such as ``dt=1,hh=2;dt=3,hh=4``, with values of the columns' types."""

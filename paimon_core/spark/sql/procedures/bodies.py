@@ -6,7 +6,13 @@ import datetime
 import re
 from typing import Any
 
-from paimon_core.spark.compactor import compact_spark, rescale_spark, rewrite_file_index_spark, sort_compact_spark
+from paimon_core.spark.compactor import (
+    compact_database_spark,
+    compact_spark,
+    rescale_spark,
+    rewrite_file_index_spark,
+    sort_compact_spark,
+)
 from paimon_core.spark.removal import apply_spark, plan_orphan_removal_spark
 from paimon_core.spark.sql.procedures.arguments import Arguments
 
@@ -36,21 +42,20 @@ def compact(given: Arguments) -> Results:
 
 def compact_database(given: Arguments) -> Results:
     """Compact the tables whose names match the patterns of the arguments, one after the other."""
-    found = []
-    patterns = {name: given.pattern(name, default) for name, default in (
-        ("including_databases", ".*"), ("including_tables", ".*"), ("excluding_tables", "(?!)")
-    )}  # fmt: skip
-    for database in given.catalog.list_databases():
-        if not patterns["including_databases"].fullmatch(database):
-            continue
-        for name in given.catalog.list_tables(database):
-            full = f"{database}.{name}"
-            if patterns["including_tables"].fullmatch(full) and not patterns["excluding_tables"].fullmatch(full):
-                table = given.with_given_options(given.catalog.table(full))
-                found += [
-                    f"{full}: {line}" for line in _snapshot(compact_spark(given.spark, table, full=True).snapshot)
-                ]
-    return found
+    strategy = given.text("compact_strategy", "full")
+    given.one_of("compact_strategy", strategy, ("full", "minor"))
+    patterns = ("including_databases", "including_tables", "excluding_tables")
+    outcomes = compact_database_spark(
+        given.spark,
+        given.catalog,
+        **{name: given.get(name) for name in patterns if given.get(name) is not None},
+        full=strategy == "full",
+        partition_idle_time=given.duration("partition_idle_time"),
+        options=given.options(),
+    )
+    return [outcome.sentence for outcome in outcomes] or [
+        "no database matches including_databases, or none has a table"
+    ]
 
 
 def compact_manifest(given: Arguments) -> Results:

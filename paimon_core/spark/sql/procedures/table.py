@@ -119,7 +119,14 @@ PROCEDURES: Mapping[str, Procedure] = {
         refused={"buckets": "all buckets of a partition are compacted: use partitions or where"},
     ),
     "compact_database": Procedure(
-        {"including_databases": str, "including_tables": str, "excluding_tables": str, "options": str},
+        {
+            "including_databases": str,
+            "including_tables": str,
+            "excluding_tables": str,
+            "options": str,
+            "partition_idle_time": str,
+            "compact_strategy": str,
+        },
         bodies.compact_database,
         required=0,
     ),
