@@ -93,9 +93,9 @@ def compact_database(catalog: Catalog, args: argparse.Namespace, out: Output) ->
     try:
         found = catalog.compact_database(**patterns, full=args.full, partition_idle_time=args.partition_idle_time)
     except PaimonError as error:
-        found = error.facts.get("outcomes")
-        if not found:
+        if "outcomes" not in error.facts:
             raise
+        found = list(error.facts["outcomes"])
     rows = [
         {
             "table": one.table,
