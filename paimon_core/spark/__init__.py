@@ -8,6 +8,7 @@ Core types and functions:
 - ``SparkExecutor``: runs the steps of a clean-up as Spark tasks
 - ``session``: SQL on the tables of a catalog, and their DataFrames and views
 - ``write_spark``: writes a DataFrame
+- ``write_stream_spark``: writes the batches of a streaming query
 - ``write_files_spark``: writes files of other programs
 - ``read_spark``: reads a table as a DataFrame
 - ``update_spark``, ``delete_spark`` and ``merge_spark``: change rows
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from paimon_core.spark.row_changes.delete_update import delete_spark, update_spark
     from paimon_core.spark.row_changes.merge import merge_spark
     from paimon_core.spark.sql.lake import session
+    from paimon_core.spark.streams.upserts import write_stream_spark
     from paimon_core.spark.writes.writer import write_spark
 
 __all__ = [
@@ -56,6 +58,7 @@ __all__ = [
     "update_spark",
     "write_files_spark",
     "write_spark",
+    "write_stream_spark",
 ]
 
 _MODULE_OF = {
@@ -75,6 +78,7 @@ _MODULE_OF = {
     "write_files_spark": "files.writer",
     "update_spark": "row_changes.delete_update",
     "write_spark": "writes.writer",
+    "write_stream_spark": "streams.upserts",
 }
 
 if not TYPE_CHECKING:  # otherwise type checkers would accept any attribute name

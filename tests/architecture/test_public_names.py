@@ -93,6 +93,7 @@ def test_the_names_of_paimon_core_spark():
         "write_files_spark",
         "update_spark",
         "write_spark",
+        "write_stream_spark",
     }
 
 

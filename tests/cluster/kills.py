@@ -28,7 +28,15 @@ from pyspark.sql import functions as F
 
 import paimon_core as paimon
 from paimon_core.errors import TableNotFound
-from paimon_core.spark import compact_spark, compactor, merge_spark, update_spark, write_files_spark
+from paimon_core.spark import (
+    compact_spark,
+    compactor,
+    merge_spark,
+    sort_compact_spark,
+    update_spark,
+    write_files_spark,
+    write_stream_spark,
+)
 from tests.support.standalone import processes, python_workers
 
 ORPHAN = "I29"
@@ -119,6 +127,26 @@ def written(before: Counter[tuple[int, int]]) -> Counter[tuple[int, int]]:
     return before + Counter({(k, 5 * k): 1 for k in range(ROWS, 5 * ROWS)})
 
 
+def stream(lake: Lake, table: Any) -> None:
+    """One batch of a query; a new checkpoint is a new query."""
+    source = lake.spark.range(ROWS * 2).selectExpr("id AS k", "id * 5 AS v")
+    files, place = (Path(lake.warehouse).parent / name for name in ("streamed", f"checkpoint-{time.monotonic_ns()}"))
+    if not files.exists():
+        source.repartition(4).write.parquet(str(files))
+    rows = lake.spark.readStream.schema(source.schema).parquet(str(files)).groupBy("k").agg(F.sum("v").alias("v"))
+    write_stream_spark(rows, table, checkpoint=str(place), mode="update").trigger(
+        availableNow=True
+    ).start().awaitTermination()
+
+
+def streamed(before: Counter[tuple[int, int]]) -> Counter[tuple[int, int]]:
+    return Counter({(k, 5 * k): 1 for k in range(2 * ROWS)})
+
+
+def sort(lake: Lake, table: Any) -> None:
+    sort_compact_spark(lake.spark, table, ["v", "k"], "zorder")
+
+
 def compact(lake: Lake, table: Any) -> None:
     compact_spark(lake.spark, table, full=True)
 
@@ -132,6 +160,8 @@ STATEMENTS: dict[str, Statement] = {
     "write files": ("append", write, written),
     "write files by key": ("summed", write, written),
     "compact": ("summed", compact, lambda before: before),
+    "sort": ("append", sort, lambda before: before),
+    "stream": ("keyed", stream, streamed),
 }
 
 
@@ -235,7 +265,9 @@ def main(master: str, folder: str, warehouse: str, seed: str = "", count: str = 
             for name, seconds in usual.items():
                 play(name, chance.choice(["worker", "executor"]), delay=chance.uniform(0, seconds))
     else:
-        for number, name in enumerate(("merge by position", "update by key", "write files", "compact")):
+        for number, name in enumerate(
+            ("merge by position", "update by key", "write files", "compact", "sort", "stream")
+        ):
             play(name, ("worker", "executor")[number % 2])
             play(name, "worker", again=True)
     print(json.dumps(found))

@@ -36,7 +36,7 @@ def test_killed_processes_leave_each_row_once(tmp_path: Path) -> None:
     found = json.loads(done.stdout.splitlines()[-1])
     assert [one for one in found if one["wrong"]] == []
     once, again = [one for one in found if not one["again"]], [one for one in found if one["again"]]
-    assert len(once) == len(again) == 4
+    assert len(once) == len(again) == 6
     assert all(one["killed"] for one in found)
     assert all(one["done"] for one in once), "Spark runs a lost task again"
     assert any(one["orphans"] for one in once), "tasks were writing when they were killed"
