@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         sort_compact_spark,
     )
     from paimon_core.spark.datasource import PaimonDataSource
-    from paimon_core.spark.files.writer import write_files_spark
     from paimon_core.spark.reads.changes import changes_spark
     from paimon_core.spark.reads.reader import read_spark
     from paimon_core.spark.removal import apply_spark, plan_orphan_removal_spark
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from paimon_core.spark.row_changes.merge import merge_spark
     from paimon_core.spark.sql.lake import session
     from paimon_core.spark.streams.upserts import write_stream_spark
+    from paimon_core.spark.writes.file_writer import write_files_spark
     from paimon_core.spark.writes.writer import write_spark
 
 __all__ = [
@@ -75,7 +75,7 @@ _MODULE_OF = {
     "rewrite_file_index_spark": "compactor",
     "session": "sql.lake",
     "sort_compact_spark": "compactor",
-    "write_files_spark": "files.writer",
+    "write_files_spark": "writes.file_writer",
     "update_spark": "row_changes.delete_update",
     "write_spark": "writes.writer",
     "write_stream_spark": "streams.upserts",

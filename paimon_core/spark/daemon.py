@@ -18,10 +18,10 @@ def main() -> None:
 
     import paimon_core.spark.compactor
     import paimon_core.spark.datasource
-    import paimon_core.spark.files.writer
     import paimon_core.spark.reads.changes
     import paimon_core.spark.reads.reader
     import paimon_core.spark.removal
+    import paimon_core.spark.writes.file_writer
     import paimon_core.spark.writes.placement
     import paimon_core.spark.writes.writer  # noqa: F401
 

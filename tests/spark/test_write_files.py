@@ -11,7 +11,7 @@ import pytest
 import paimon_core as paimon
 from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.spark import message_tasks, write_files_spark
-from paimon_core.spark.files import writer
+from paimon_core.spark.writes import file_writer
 
 SCHEMA = pa.schema([pa.field("p", pa.int32(), False), pa.field("k", pa.int64(), False), ("v", pa.string())])
 
@@ -79,7 +79,7 @@ def test_a_wrong_row_refuses_the_whole_write(spark, warehouse, folder, bucket):
 
 
 def test_wrong_requests_start_no_job(spark, warehouse, folder, monkeypatch):
-    monkeypatch.setattr(writer, "collect_tasks", None)
+    monkeypatch.setattr(file_writer, "collect_tasks", None)
     table = create(warehouse, bucket="2")
     for arguments, message in [
         ({"format": "xml"}, "'xml' is not one of"),
@@ -99,14 +99,14 @@ def test_wrong_requests_start_no_job(spark, warehouse, folder, monkeypatch):
 def test_a_commit_in_between_keeps_its_rows(spark, warehouse, folder, monkeypatch):
     """Rows that are committed after the tasks have read the table's state stay, and are older than the files' rows."""
     table = create(warehouse, bucket="2")
-    collect = writer.collect_tasks
+    collect = file_writer.collect_tasks
 
     def late(*arguments):
         answers = collect(*arguments)
         table.write(rows([5, 77], "between"))
         return answers
 
-    monkeypatch.setattr(writer, "collect_tasks", late)
+    monkeypatch.setattr(file_writer, "collect_tasks", late)
     write_files_spark(spark, table, folder, "parquet", tasks=2)
     assert pairs(table) == [*EXPECTED, (77, "between")]
 

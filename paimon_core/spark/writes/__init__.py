@@ -3,6 +3,7 @@
 Core types and functions:
 
 - ``write_spark``: writes a DataFrame
+- ``write_files_spark``: writes files of other programs, which Python tasks read
 - ``write_task``: writes the rows of one task of ``format("paimon")``
 - ``place``: writes staged rows to their buckets
 - ``KeyAssignment``: the dynamic buckets of all keys of a job

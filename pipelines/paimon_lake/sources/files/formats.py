@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from paimon_core.spark.files.file_format import COMPRESSIONS, UNREADABLE
+from paimon_core.files.file_format import COMPRESSIONS, UNREADABLE
 from paimon_lake.declarations.sources.source import EVENT_FORMATS
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files.text.source_time_format import SourceTimeFormat

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.errors import UnsupportedFeature
+from paimon_core.files.file_format import FileFormat
 from paimon_core.schema import DataField
-from paimon_core.spark.files.file_format import FileFormat
 from paimon_core.types import BINARY_ROOTS, STRUCT_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
 
 _OTHER = BINARY_ROOTS | {TypeRoot.VARIANT, TypeRoot.MAP, TypeRoot.MULTISET}

@@ -13,11 +13,11 @@ import pytest
 
 from paimon_core import col
 from paimon_core.errors import InvalidRequest, SchemaMismatch, UnsupportedFeature
+from paimon_core.files import lines, splits
+from paimon_core.files.file_format import FileFormat
+from paimon_core.files.reading import FileRules, read_split
+from paimon_core.files.splits import cut_files, list_files
 from paimon_core.schema import DataField
-from paimon_core.spark.files import lines, splits
-from paimon_core.spark.files.file_format import FileFormat
-from paimon_core.spark.files.reading import FileRules, read_split
-from paimon_core.spark.files.splits import cut_files, list_files
 from paimon_core.types import parse_type
 
 FIELDS = [

@@ -16,8 +16,8 @@ from paimon_core.codec.orc.metadata_checks import check_metadata
 from paimon_core.codec.parquet.page_checks import rows_within
 from paimon_core.codec.parquet.raw_footer import check_raw_footer, read_raw_footer
 from paimon_core.errors import UnsupportedFeature
-from paimon_core.spark.files.columns import Select
-from paimon_core.spark.files.splits import FileSplit
+from paimon_core.files.columns import Select
+from paimon_core.files.splits import FileSplit
 
 Rows = tuple[int, pa.RecordBatch]
 """A batch and the number of its first row in the file, from 0."""

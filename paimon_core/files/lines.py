@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 
 from paimon_core.errors import InvalidRequest
-from paimon_core.spark.files.splits import FileSplit
+from paimon_core.files.splits import FileSplit
 
 BLOCK_BYTES = 8 << 20
 LINE_BYTES = 64 << 20

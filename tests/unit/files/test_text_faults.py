@@ -5,11 +5,11 @@ import datetime
 import pytest
 
 from paimon_core.errors import InvalidRequest, SchemaMismatch
+from paimon_core.files import lines, splits
+from paimon_core.files.file_format import FileFormat
+from paimon_core.files.reading import FileRules, read_split
+from paimon_core.files.splits import cut_files, list_files
 from paimon_core.schema import DataField
-from paimon_core.spark.files import lines, splits
-from paimon_core.spark.files.file_format import FileFormat
-from paimon_core.spark.files.reading import FileRules, read_split
-from paimon_core.spark.files.splits import cut_files, list_files
 from paimon_core.types import parse_type
 
 LTZ = "TIMESTAMP(3) WITH LOCAL TIME ZONE"
@@ -54,7 +54,7 @@ def read(path, data, *, options=None, exact=True, tasks=1, **kinds):
 )
 def test_csv_that_would_lose_rows_is_refused(tmp_path, monkeypatch, data, options, message):
     monkeypatch.setattr(lines, "BLOCK_BYTES", 64)
-    monkeypatch.setattr("paimon_core.spark.files.csv_rows.BLOCK_BYTES", 64)
+    monkeypatch.setattr("paimon_core.files.csv_rows.BLOCK_BYTES", 64)
     with pytest.raises(InvalidRequest, match=rf"a\.csv.*{message}"):
         read(tmp_path / "a.csv", data, options=options)
 

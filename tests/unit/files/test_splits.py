@@ -5,9 +5,9 @@ import itertools
 import pytest
 
 from paimon_core.errors import InvalidRequest, NotFound
-from paimon_core.spark.files import splits
-from paimon_core.spark.files.file_format import FileFormat
-from paimon_core.spark.files.splits import FileSplit, SourceFile, cut_files, list_files, task_count
+from paimon_core.files import splits
+from paimon_core.files.file_format import FileFormat
+from paimon_core.files.splits import FileSplit, SourceFile, cut_files, list_files, task_count
 
 MIB = 1 << 20
 

@@ -3,7 +3,7 @@
 import pytest
 
 from paimon_core.errors import InvalidOption, InvalidRequest, UnsupportedFeature
-from paimon_core.spark.files.file_format import FileFormat
+from paimon_core.files.file_format import FileFormat
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ from functools import partial
 import pyarrow as pa
 
 from paimon_core.errors import InvalidRequest, SchemaMismatch
-from paimon_core.spark.files.columns import Piece
-from paimon_core.spark.files.file_format import FileFormat
-from paimon_core.spark.files.lines import line_blocks, line_of, lines_before, refused_line, row_count
-from paimon_core.spark.files.splits import FileSplit
+from paimon_core.files.columns import Piece
+from paimon_core.files.file_format import FileFormat
+from paimon_core.files.lines import line_blocks, line_of, lines_before, refused_line, row_count
+from paimon_core.files.splits import FileSplit
 
 _ROW_OF_PIECE = re.compile(r"Row #\d+: | in row \d+$")
 """The text in a message of Arrow that gives the number of the row in the parsed bytes."""

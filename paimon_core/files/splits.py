@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from paimon_core.errors import InvalidRequest, NotFound
-from paimon_core.spark.files.file_format import FileFormat
+from paimon_core.files.file_format import FileFormat
 from paimon_core.storage.open import open_storage
 from paimon_core.storage.storage import FileInfo, Storage
 

@@ -18,15 +18,15 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from paimon_core.errors import InvalidRequest, PaimonError, SchemaMismatch
+from paimon_core.files.columns import written_fields
+from paimon_core.files.file_format import FileFormat
+from paimon_core.files.reading import FileRules, read_split
+from paimon_core.files.splits import FileSplit, cut_files, list_files, task_count
 from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate, Where, parse_where
 from paimon_core.spark.compactor import maintenance_work
-from paimon_core.spark.files.columns import written_fields
-from paimon_core.spark.files.file_format import FileFormat
-from paimon_core.spark.files.reading import FileRules, read_split
-from paimon_core.spark.files.splits import FileSplit, cut_files, list_files, task_count
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.task_errors import lost_tasks
 from paimon_core.spark.tasks import collect_tasks, cores

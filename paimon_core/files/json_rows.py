@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.json as pa_json
 
 from paimon_core.errors import InvalidRequest, SchemaMismatch
+from paimon_core.files.columns import Piece
+from paimon_core.files.json_members import check_case, has_member
+from paimon_core.files.lines import line_blocks, row_count
+from paimon_core.files.text import TextSplit
+from paimon_core.files.text_types import converted, parsed_types
 from paimon_core.schema import DataField
-from paimon_core.spark.files.columns import Piece
-from paimon_core.spark.files.json_members import check_case, has_member
-from paimon_core.spark.files.lines import line_blocks, row_count
-from paimon_core.spark.files.text import TextSplit
-from paimon_core.spark.files.text_types import converted, parsed_types
 
 _NO_OBJECT = re.compile(rb"^(?!\r?\n|\r?\Z)[ \t\r]*+(?!\{)([^\n]{0,20})", re.MULTILINE)
 """A line that is not empty and does not begin with an object."""

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from paimon_core.errors import InvalidRequest, PaimonError, SchemaMismatch, StorageError
+from paimon_core.files.columnar import read_orc, read_parquet
+from paimon_core.files.columns import Piece, selection
+from paimon_core.files.csv_rows import read_csv
+from paimon_core.files.file_format import FileFormat
+from paimon_core.files.json_rows import read_json
+from paimon_core.files.splits import FileSplit
+from paimon_core.files.text import TextSplit
 from paimon_core.predicate import Predicate
 from paimon_core.predicate.row_mask import row_mask
 from paimon_core.schema import DataField
-from paimon_core.spark.files.columnar import read_orc, read_parquet
-from paimon_core.spark.files.columns import Piece, selection
-from paimon_core.spark.files.csv_rows import read_csv
-from paimon_core.spark.files.file_format import FileFormat
-from paimon_core.spark.files.json_rows import read_json
-from paimon_core.spark.files.splits import FileSplit
-from paimon_core.spark.files.text import TextSplit
 from paimon_core.write.default_values import conform_with_defaults
 
 

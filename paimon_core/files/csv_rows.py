@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.csv as pc_csv
 
 from paimon_core.errors import InvalidRequest, SchemaMismatch
+from paimon_core.files.columns import Piece, Select
+from paimon_core.files.file_format import FileFormat
+from paimon_core.files.lines import BLOCK_BYTES
+from paimon_core.files.text import CR_ONLY, TextSplit, has_cr
+from paimon_core.files.text_types import parsed_types, with_zone_advice
 from paimon_core.schema import DataField
-from paimon_core.spark.files.columns import Piece, Select
-from paimon_core.spark.files.file_format import FileFormat
-from paimon_core.spark.files.lines import BLOCK_BYTES
-from paimon_core.spark.files.text import CR_ONLY, TextSplit, has_cr
-from paimon_core.spark.files.text_types import parsed_types, with_zone_advice
 
 _HEAD_BYTES = 1 << 20
 """The longest header line."""
