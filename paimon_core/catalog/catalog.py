@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
 
 from paimon_core.catalog.database_compaction import ALL, NONE, TableOutcome, compact_database
 from paimon_core.catalog.definition import Definition
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.system_tables import catalog_table
+from paimon_core.errors import InvalidRequest
+from paimon_core.frames.source import Source
+from paimon_core.frames.sql_query import query as sql_query
 from paimon_core.group.group import Group
 from paimon_core.options import OptionValue, option_texts
 from paimon_core.schema import TableSchema
 from paimon_core.table.system.system_table import SystemTable
 from paimon_core.table.table import Table
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 class Catalog(Protocol):
@@ -79,6 +87,28 @@ class Catalog(Protocol):
         """Yield the names of all tables, as ``database.table``, sorted by database."""
         for database in self.list_databases():
             yield from (f"{database}.{table}" for table in self.list_tables(database))
+
+    def sql(self, query: str) -> duckdb.DuckDBPyRelation:
+        """Return the result of one SELECT of DuckDB over tables ``database.table``; needs the extra ``duckdb``.
+
+        System tables are written ``shop."orders$files"``. A table is read at its latest snapshot, or at
+        ``AT (VERSION => 3)``, ``AT (VERSION => 'tag')`` or ``AT (TIMESTAMP => '2026-05-01 12:00:00')`` after its name
+        or alias. The rows are computed when they are fetched (``fetchall``, ``df``, ``pl``, ``arrow``). Raises SqlError
+        for a text that DuckDB refuses, InvalidRequest for anything but one SELECT, and the errors of ``table``.
+        """
+        return sql_query(query, self._scan_of)
+
+    def _scan_of(self, name: str, version: str | int | None, time: str | None) -> Source | pa.Table:
+        if "$" in name and not name.partition("$")[2].startswith("branch_"):
+            if version is not None or time is not None:
+                raise InvalidRequest(f"AT is not supported for the system table {name}")
+            return self.system_table(name).to_arrow()
+        table = self.table(name)
+        if time is not None:
+            return table.at(time=time).scan()
+        if version is None:
+            return table.scan()
+        return (table.at(snapshot=version) if isinstance(version, int) else table.at(tag=version)).scan()
 
     @property
     def options(self) -> Mapping[str, str]:

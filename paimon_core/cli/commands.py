@@ -13,13 +13,15 @@ from paimon_core.cli import (
     plan_commands,
     read_commands,
     report_command,
+    row_arguments,
     show_command,
     write_commands,
 )
+from paimon_core.cli.adding import add_command, add_where
 from paimon_core.cli.arguments import Parser, add_plan_arguments, duration, moment, partition
-from paimon_core.cli.catalogs import add_arguments
-from paimon_core.cli.plan_commands import Command, Planner
+from paimon_core.cli.plan_commands import Planner
 from paimon_core.health.finding import FINDINGS
+from paimon_core.version import version
 
 OPTIONS, ARCHIVE = "options", "cluster-archive"
 WITHOUT_WAREHOUSE = (OPTIONS, ARCHIVE)
@@ -32,21 +34,25 @@ _Commands = Any  # argparse has no public type for its group of subcommands
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     top = Parser(prog="paimon-core", description="List, check, compact and clean up Paimon tables.")
+    top.add_argument("--version", action="version", version=f"paimon-core {version()}")
     found = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    tables = _add(found, "tables", "list the tables of the warehouse", read_commands.tables, table=False)
+    tables = add_command(found, "tables", "list the tables of the warehouse", read_commands.tables, table=False)
     tables.add_argument("database", nargs="?", help="list only the tables of this database")
-    _add(found, "snapshots", "list the snapshots of a table", read_commands.snapshots)
-    show = _add(found, "show", "print a system table, such as db.t$files or sys.tables", show_command.show, table=False)
+    row_arguments.add_commands(found)
+    add_command(found, "snapshots", "list the snapshots of a table", read_commands.snapshots)
+    show = add_command(
+        found, "show", "print a system table, such as db.t$files or sys.tables", show_command.show, table=False
+    )
     show.add_argument("table", metavar="DATABASE.TABLE$NAME")
     show.add_argument("--columns", type=lambda text: text.split(","), metavar="COLUMN,...", help="only these columns")
     show.add_argument("--limit", type=int, metavar="N", help="at most so many rows")
-    _add_where(show, 'only the rows that match, such as "level = 0 and bucket < 4"')
-    check = _add(
+    add_where(show, 'only the rows that match, such as "level = 0 and bucket < 4"')
+    check = add_command(
         found, "fsck", "check the invariants of a table and all of its branches", read_commands.fsck, branch=False
     )
     check.add_argument("--deep", action="store_true", help="also read all rows")
     _add_health(found)
-    alter = _add(found, "alter", "change columns, comments and options of a table", write_commands.alter)
+    alter = add_command(found, "alter", "change columns, comments and options of a table", write_commands.alter)
     alter.add_argument(
         "change",
         nargs="+",
@@ -65,9 +71,11 @@ def parser() -> argparse.ArgumentParser:
     target.add_argument("--time", type=moment)
     target.add_argument("--watermark", type=int)
     _add_rewrites(found)
-    _add(found, "compact-manifests", "rewrite the manifests into fewer, larger ones", write_commands.compact_manifests)
-    _add(found, "repair-hints", "correct the hint files LATEST and EARLIEST", write_commands.repair_hints)
-    done = _add(found, "mark-done", "mark partitions as complete", write_commands.mark_done)
+    add_command(
+        found, "compact-manifests", "rewrite the manifests into fewer, larger ones", write_commands.compact_manifests
+    )
+    add_command(found, "repair-hints", "correct the hint files LATEST and EARLIEST", write_commands.repair_hints)
+    done = add_command(found, "mark-done", "mark partitions as complete", write_commands.mark_done)
     done.add_argument("partition", nargs="+", type=partition, metavar="KEY=VALUE,...")
     options = found.add_parser(OPTIONS, help=_OPTIONS_HELP, description=_OPTIONS_HELP)
     options.set_defaults(run=option_commands.options)
@@ -78,27 +86,13 @@ def parser() -> argparse.ArgumentParser:
     archive.add_argument("--json", action="store_true", help="print one JSON value")
     archive.add_argument("--extras", type=lambda text: text.split(","), default=[], help="extras, such as s3,polars")
     archive.add_argument("target", type=Path, metavar="NAME.tar.gz", help="the file to write")
-    plan = _add(found, "apply", "apply a plan that --plan-out wrote", plan_commands.apply, table=False)
+    plan = add_command(found, "apply", "apply a plan that --plan-out wrote", plan_commands.apply, table=False)
     plan.add_argument("file", metavar="FILE")
     return top
 
 
-def _add(
-    found: _Commands, name: str, text: str, run: Command, *, table: bool = True, branch: bool = True
-) -> argparse.ArgumentParser:
-    command: argparse.ArgumentParser = found.add_parser(name, help=text, description=text)
-    command.set_defaults(run=run)
-    add_arguments(command)
-    command.add_argument("--json", action="store_true", help="print one JSON value")
-    if table:
-        command.add_argument("table", metavar="DATABASE.TABLE")
-    if table and branch:
-        command.add_argument("--branch", help="branch of the table (default: main)")
-    return command
-
-
 def _planned(found: _Commands, name: str, text: str, plan: Planner) -> argparse.ArgumentParser:
-    command = _add(found, name, text, plan_commands.planned(plan))
+    command = add_command(found, name, text, plan_commands.planned(plan))
     add_plan_arguments(command)
     return command
 
@@ -115,7 +109,7 @@ def _rollback(table: Any, args: argparse.Namespace) -> Any:
 
 
 def _add_health(found: _Commands) -> None:
-    doctor = _add(
+    doctor = add_command(
         found,
         "doctor",
         "tell what is wrong with tables, what it costs and what mends it",
@@ -136,18 +130,20 @@ def _add_health(found: _Commands) -> None:
     doctor.add_argument(
         "--threshold", action="append", default=[], metavar="NAME=NUMBER", help="from when on something is a finding"
     )
-    metrics = _add(
+    metrics = add_command(
         found, "metrics", "print measures of tables as OpenMetrics text", health_commands.metrics, table=False
     )
     metrics.add_argument(
         "target", nargs="?", metavar="DATABASE[.TABLE]", help="only this table or database (default: all tables)"
     )
     metrics.add_argument("--output", type=Path, metavar="FILE", help="replace this file instead of printing")
-    top = _add(found, "top", "list tables by size, files, growth or cost", health_commands.top, table=False)
+    top = add_command(found, "top", "list tables by size, files, growth or cost", health_commands.top, table=False)
     top.add_argument("database", nargs="?", help="only the tables of this database")
     top.add_argument("--by", choices=health_commands.ORDERS, default="size", help="the order (default: size)")
     top.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many tables (default: 20)")
-    report = _add(found, "report", "write the health of tables as an HTML page", report_command.report, table=False)
+    report = add_command(
+        found, "report", "write the health of tables as an HTML page", report_command.report, table=False
+    )
     report.add_argument(
         "target", nargs="?", metavar="DATABASE[.TABLE]", help="only this table or database (default: all tables)"
     )
@@ -156,7 +152,7 @@ def _add_health(found: _Commands) -> None:
 
 
 def _add_rewrites(found: _Commands) -> None:
-    compact = _add(
+    compact = add_command(
         found, "compact", "merge the sorted runs of a table, or combine its small files", write_commands.compact
     )
     extent = compact.add_mutually_exclusive_group()
@@ -171,7 +167,7 @@ def _add_rewrites(found: _Commands) -> None:
         metavar="DURATION",
         help=_IDLE_HELP,
     )
-    databases = _add(
+    databases = add_command(
         found,
         "compact-database",
         "compact the tables of databases one after the other, and tell what happened to each",
@@ -186,14 +182,14 @@ def _add_rewrites(found: _Commands) -> None:
         databases.add_argument(f"--{name}", metavar="REGEX", help=what)
     databases.add_argument("--full", action="store_true", help="always compact, into one sorted run for each bucket")
     databases.add_argument("--partition-idle-time", type=duration, metavar="DURATION", help=_IDLE_HELP)
-    indexes = _add(
+    indexes = add_command(
         found,
         "rewrite-file-index",
         "give existing data files the indexes of the options file-index.<kind>.columns",
         write_commands.rewrite_file_index,
     )
     indexes.add_argument("--every", action="store_true", help="also files that have these indexes")
-    rescale = _add(found, "rescale", "rewrite partitions into another number of buckets", write_commands.rescale)
+    rescale = add_command(found, "rescale", "rewrite partitions into another number of buckets", write_commands.rescale)
     rescale.add_argument("--buckets", type=int, metavar="N", help="default: option bucket, which alter changes")
     for command in (compact, rescale):
         which = command.add_mutually_exclusive_group()
@@ -204,18 +200,14 @@ def _add_rewrites(found: _Commands) -> None:
             metavar="KEY=VALUE,...",
             help="only this partition; may be repeated (default: all partitions)",
         )
-        _add_where(which, "only the partitions that match, such as \"dt >= '2026-05-01'\"")
-    _add_where(indexes, "only the partitions that match, such as \"dt >= '2026-05-01'\"")
-
-
-def _add_where(command: Any, text: str) -> None:
-    command.add_argument("--where", metavar="FILTER", help=text)
+        add_where(which, "only the partitions that match, such as \"dt >= '2026-05-01'\"")
+    add_where(indexes, "only the partitions that match, such as \"dt >= '2026-05-01'\"")
 
 
 def _add_tags(found: _Commands) -> None:
     tags = _group(found, "tags", "list, create, rename or delete tags (named snapshots)")
-    _add(tags, "list", "list the tags", read_commands.list_tags)
-    create = _add(tags, "create", "create a tag for a snapshot (default: the latest)", write_commands.create_tag)
+    add_command(tags, "list", "list the tags", read_commands.list_tags)
+    create = add_command(tags, "create", "create a tag for a snapshot (default: the latest)", write_commands.create_tag)
     create.add_argument("name")
     create.add_argument("--snapshot", type=int)
     create.add_argument("--time", type=moment, help="tag the first snapshot at or after this time")
@@ -223,7 +215,7 @@ def _add_tags(found: _Commands) -> None:
     create.add_argument(
         "--keep-for", type=duration, metavar="DURATION", help="let tag expiry delete the tag after this time"
     )
-    rename = _add(tags, "rename", "rename a tag", write_commands.rename_tag)
+    rename = add_command(tags, "rename", "rename a tag", write_commands.rename_tag)
     rename.add_argument("name")
     rename.add_argument("new_name")
     delete = _planned(
@@ -237,14 +229,14 @@ def _add_tags(found: _Commands) -> None:
 
 def _add_branches(found: _Commands) -> None:
     branches = _group(found, "branches", "list, create, rename, fast-forward or delete branches")
-    _add(branches, "list", "list the branches", read_commands.list_branches)
-    create = _add(branches, "create", "create a branch, empty or from a tag", write_commands.create_branch)
+    add_command(branches, "list", "list the branches", read_commands.list_branches)
+    create = add_command(branches, "create", "create a branch, empty or from a tag", write_commands.create_branch)
     create.add_argument("name")
     create.add_argument("--tag")
-    rename = _add(branches, "rename", "rename a branch", write_commands.rename_branch)
+    rename = add_command(branches, "rename", "rename a branch", write_commands.rename_branch)
     rename.add_argument("name")
     rename.add_argument("new_name")
-    forward = _add(
+    forward = add_command(
         branches,
         "fast-forward",
         "take over the newer snapshots, schemas and tags of a branch",
@@ -316,8 +308,8 @@ def _add_files(found: _Commands) -> None:
     )
     remove.add_argument("--mode", choices=("quarantine", "delete"), default="quarantine")
     _age(remove)
-    _add(orphans, "list", "list the quarantines", read_commands.list_quarantines)
-    undo = _add(orphans, "undo", "restore the files of one quarantine", write_commands.undo)
+    add_command(orphans, "list", "list the quarantines", read_commands.list_quarantines)
+    undo = add_command(orphans, "undo", "restore the files of one quarantine", write_commands.undo)
     undo.add_argument("id")
     purge = _planned(
         orphans,
@@ -326,7 +318,7 @@ def _add_files(found: _Commands) -> None:
         lambda t, a: t.maintenance.plan_quarantine_purge(**_given(a)),
     )
     _age(purge)
-    _add(found, "consumers", "list the consumers (streaming readers) of a table", read_commands.list_consumers)
+    add_command(found, "consumers", "list the consumers (streaming readers) of a table", read_commands.list_consumers)
     _planned(
         found,
         "repair",

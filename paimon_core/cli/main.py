@@ -2,13 +2,15 @@
 
 Exit code 0: the command succeeded. 1: the command failed, or ``fsck`` found errors or warnings. 2: the arguments are
 wrong or not supported, name an object that does not exist, or name a new object that already exists. 3 and 4:
-``doctor`` found warnings (3), or at least one error (4). The message of a failed command is one line on standard error.
+``doctor`` found warnings (3), or at least one error (4). The message of a failed command is one line on standard error,
+with ``--json`` a JSON object.
 Commands remove nothing without --apply (``doctor``: without --fix).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 
@@ -52,5 +54,9 @@ def _failed(args: argparse.Namespace, message: str, code: int) -> int:
     words = " ".join(str(message).split())
     if getattr(args, "table", None):
         words = for_table(words, args.table)
-    sys.stderr.write(f"paimon-core {args.command}: {words}\n")
+    if getattr(args, "json", False):
+        problem = {"command": args.command, "error": words, "exit_code": code}
+        sys.stderr.write(json.dumps(problem, ensure_ascii=False) + "\n")
+    else:
+        sys.stderr.write(f"paimon-core {args.command}: {words}\n")
     return code

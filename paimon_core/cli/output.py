@@ -38,12 +38,16 @@ class Output:
         except OSError as error:
             raise OutputError(str(error)) from error
 
-    def table(self, header: Sequence[str], rows: Sequence[Sequence[object]], nothing: str) -> None:
-        """Print rows as aligned columns (the text ``nothing`` when there are no rows), or as a JSON list of objects."""
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[object]], nothing: str, note: str = "") -> None:
+        """Print rows as aligned columns (the text ``nothing`` when there are no rows), or as a JSON list of objects.
+
+        ``note``: a last line of the text.
+        """
         texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
         widths = [max(map(len, column)) for column in zip(header, *texts, strict=True)]
         lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in (header, *texts))
-        self.say("\n".join(lines) if rows else nothing, [dict(zip(header, row, strict=True)) for row in rows])
+        text = "\n".join((*lines, *([note] if note else []))) if rows else nothing
+        self.say(text, [dict(zip(header, row, strict=True)) for row in rows])
 
 
 def replace_file(path: Path, text: str) -> None:

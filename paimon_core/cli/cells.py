@@ -1,0 +1,55 @@
+"""Cells: values of rows as text for a terminal, with control characters escaped, and as JSON."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_core.cli.output import Output
+
+CELL_WIDTH = 60
+"""The most characters of a value in a table of text; JSON has all of it."""
+
+
+def print_rows(out: Output, rows: pa.Table, nothing: str, note: str = "") -> None:
+    """Print rows as aligned columns with a ``note`` below them, or as a JSON list of objects."""
+    values = [list(row.values()) for row in rows.to_pylist()]
+    if out.as_json:
+        out.say("", [dict(zip(rows.column_names, map(json_value, row), strict=True)) for row in values])
+        if note:
+            sys.stderr.write(note + "\n")
+        return
+    header = [text_of(name) for name in rows.column_names]
+    out.table(header, [[text_of(value) for value in row] for row in values], nothing, note)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, such as ``1 row`` or ``1,000 rows``."""
+    return f"{number:,} {noun}{'' if number == 1 else 'es' if noun.endswith('ch') else 's'}"
+
+
+def text_of(value: Any) -> str:
+    """Return a value in one line of at most CELL_WIDTH characters; null is ``null``."""
+    if value is None:
+        return "null"
+    plain = json_value(value)
+    text = plain if isinstance(plain, str) else str(plain)
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return text if len(text) <= CELL_WIDTH else f"{text[: CELL_WIDTH - 1]}…"
+
+
+def json_value(value: Any) -> Any:
+    """Return a value in JSON types: dates and times in ISO form, binary values in hexadecimal digits."""
+    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, dict):
+        return {str(key): json_value(one) for key, one in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [json_value(one) for one in value]
+    return value

@@ -1,0 +1,183 @@
+"""Transfer commands: write files of other programs to a table, write a table to a file, and copy a table."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from paimon_core.cli.catalogs import table_of
+from paimon_core.cli.cells import counted, json_value
+from paimon_core.cli.output import Output
+from paimon_core.cli.row_commands import view_of
+from paimon_core.errors import InvalidRequest
+from paimon_core.files.columns import written_fields
+from paimon_core.files.file_format import COMPRESSIONS, FileFormat
+from paimon_core.files.reading import FileRules, read_split
+from paimon_core.files.splits import cut_files, list_files
+
+if TYPE_CHECKING:
+    from paimon_core.catalog.catalog import Catalog
+
+_KINDS = {".parquet": "parquet", ".pq": "parquet", ".orc": "orc", ".csv": "csv", ".json": "json", ".jsonl": "json"}
+_KINDS |= {".ndjson": "json"}
+
+
+def import_files(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Write the rows of files to a table in one commit; a row that does not fit refuses all of them."""
+    table = table_of(catalog, args)
+    form = FileFormat.of(args.format or _kind(args.file[0]), _options(args.file_option))
+    fields = written_fields(table.schema, args.columns, table.name)
+    rules = FileRules(form, fields, table.schema.fields, is_exact=args.columns is None)
+    splits = [split for part in cut_files(list_files(args.file, None), form, 1) for split in part]
+    read = [0]
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        for split in splits:
+            for piece in read_split(split, rules):
+                read[0] += len(piece)
+                yield from piece.to_batches()
+
+    data = pa.RecordBatchReader.from_batches(table.arrow_schema.remove_metadata(), rows())
+    snapshot = table.overwrite(data) if args.overwrite else table.write(data)
+    result = {"table": table.name, "rows": read[0], "snapshot": None if snapshot is None else snapshot.id}
+    done = "nothing was committed" if snapshot is None else f"snapshot {snapshot.id}"
+    files = len({split.file.path for split in splits})
+    absent = [name for name in table.schema.names if name not in {field.name for field in fields}]
+    note = f"; null or the default: {', '.join(absent)}" if absent and snapshot is not None else ""
+    text = f"{counted(read[0], 'row')} of {counted(files, 'file')}: {done}{note}"
+    out.say(text, {**result, "columns_not_read": absent})
+    return 0
+
+
+def export(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Write the rows of a table to a Parquet, CSV or JSON file; the file appears when it is complete."""
+    path = Path(args.file)
+    kind = args.format or _kind(args.file)
+    if kind not in _WRITERS:
+        raise InvalidRequest(f"export writes {', '.join(_WRITERS)} files, not {kind}")
+    if path.exists() and not args.replace:
+        raise InvalidRequest(f"file {path} exists: add --replace to replace it")
+    scan = view_of(catalog, args).scan(args.columns, args.where)
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    rows = 0
+    try:
+        with _WRITERS[kind](part, scan.schema) as writer:
+            for batch in scan.to_batches():
+                writer.write_batch(batch)
+                rows += len(batch)
+        part.replace(path)
+    except (OSError, pa.ArrowException) as error:
+        raise InvalidRequest(f"cannot write {path}: {error}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
+    at = None if scan.snapshot is None else scan.snapshot.id
+    text = f"{counted(rows, 'row')} of {args.table} at snapshot {at} written to {path}"
+    out.say(text, {"file": str(path), "rows": rows, "snapshot": at})
+    return 0
+
+
+def copy(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Copy the rows of one version of a table to a new table with the same columns, keys and options."""
+    from paimon_core.catalog.open import open_catalog
+
+    source = view_of(catalog, args)
+    target = catalog if args.to_warehouse is None else open_catalog(args.to_warehouse)
+    if args.create_database:
+        target.create_database(args.to.partition(".")[0], ignore_if_exists=True)
+    schema = source.schema
+    table = target.create_table(
+        args.to,
+        source.arrow_schema,
+        primary_key=list(schema.primary_keys),
+        partition_by=list(schema.partition_keys),
+        options={key: value for key, value in schema.options.items() if key != "path"},
+        comment=schema.comment,
+    )
+    scan = source.scan()
+    try:
+        snapshot = table.write(scan.to_batches())
+    except BaseException:
+        target.drop_table(args.to, ignore_if_missing=True)
+        raise
+    rows = 0 if snapshot is None else table.scan().count()
+    text = f"{counted(rows, 'row')} of {args.table} copied to {args.to}; snapshots, tags and branches were not copied"
+    out.say(text, {"table": args.to, "rows": rows, "snapshot": None if snapshot is None else snapshot.id})
+    return 0
+
+
+def _kind(path: str) -> str:
+    """Return the format of a file by the ending of its name; raises InvalidRequest for an unknown ending."""
+    name = path.lower()
+    for ending in COMPRESSIONS:
+        name = name.removesuffix(ending)
+    kind = _KINDS.get(os.path.splitext(name)[1])
+    if kind is None:
+        known = ", ".join(sorted(_KINDS))
+        raise InvalidRequest(f"the name {path} does not tell the format ({known}): add --format")
+    return kind
+
+
+def _options(texts: list[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise InvalidRequest(f"--file-option must be KEY=VALUE, not {text!r:.60}")
+        found[key] = {"true": True, "false": False}.get(value.lower(), value)
+    return found
+
+
+class _Writer(Protocol):
+    """Writes batches to a file."""
+
+    def __enter__(self) -> _Writer: ...
+
+    def __exit__(self, *error: object) -> object: ...
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """Add rows."""
+
+
+class _JsonWriter:
+    """Writes one JSON object on each line; numbers with a fraction stay exact as texts when they are decimals."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._names = schema.names
+        self._file = path.open("w", encoding="utf-8", newline="\n")
+
+    def __enter__(self) -> _JsonWriter:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """Add rows; the objects are made in Python, because Arrow has no writer for JSON."""
+        for row in batch.to_pylist():
+            self._file.write(json.dumps(json_value(row), default=str, ensure_ascii=False) + "\n")
+
+
+def _parquet(path: Path, schema: pa.Schema) -> Any:
+    return pa.parquet.ParquetWriter(path, schema, compression="zstd")
+
+
+def _csv(path: Path, schema: pa.Schema) -> Any:
+    for field in schema:
+        if pa.types.is_nested(field.type) or pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type):
+            raise InvalidRequest(
+                f"column {field.name!r} of type {field.type} has no form in CSV: export JSON or Parquet"
+            )
+    return pa.csv.CSVWriter(path, schema)
+
+
+_WRITERS = {"parquet": _parquet, "csv": _csv, "json": _JsonWriter}

@@ -1,0 +1,114 @@
+"""Commands that import and export files and copy tables (resembles issue 29)."""
+
+import datetime
+import json
+from decimal import Decimal
+
+import pyarrow.parquet as pq
+import pytest
+
+import paimon_core as paimon
+
+ROWS = [
+    {"id": 1, "day": datetime.date(2024, 1, 1), "price": Decimal("2.50"), "note": 'a "b", c'},
+    {"id": 2, "day": None, "price": None, "note": "ü\n"},
+]
+
+
+@pytest.fixture
+def table(place):
+    catalog = paimon.open_catalog(place)
+    catalog.create_database("db")
+    columns = {"id": "BIGINT NOT NULL", "day": "DATE", "price": "DECIMAL(10, 2)", "note": "STRING"}
+    return catalog.create_table("db.t", columns, primary_key="id", comment="c", options={"bucket": "1"})
+
+
+def content(table):
+    return sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["id"])
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.json", "t.jsonl"])
+def test_a_file_that_was_exported_can_be_imported(table, place, command, tmp_path, name):
+    table.write(ROWS)
+    code, out = command("export", "db.t", tmp_path / name)
+    assert (code, out) == (0, f"2 rows of db.t at snapshot 1 written to {tmp_path / name}\n")
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+    table.delete("id > 0")
+    assert command("import", "db.t", tmp_path / name) == (0, "2 rows of 1 file: snapshot 3\n")
+    assert content(table) == ROWS
+
+
+def test_csv(table, command, tmp_path):
+    table.write(ROWS)
+    assert command("export", "db.t", tmp_path / "t.csv", "--where", "id = 1")[0] == 0
+    assert (tmp_path / "t.csv").read_text() == '"id","day","price","note"\n1,2024-01-01,2.50,"a ""b"", c"\n'
+    (tmp_path / "more.csv").write_text("id;price\n7;1.25\n")
+    code, out = command(
+        "import", "db.t", tmp_path / "more.csv", "--columns", "id,price", "--file-option", "delimiter=;"
+    )
+    assert (code, out) == (0, "1 row of 1 file: snapshot 2; null or the default: day, note\n")
+    assert content(table)[-1] == {"id": 7, "day": None, "price": Decimal("1.25"), "note": None}
+
+
+def test_a_file_that_does_not_fit_writes_nothing(table, command, tmp_path):
+    (tmp_path / "a.csv").write_text("id,day,price,note\n1,2024-01-01,1.00,a\n")
+    (tmp_path / "b.csv").write_text("id,day,price,note\n2,2024-01-01,1.00,b\n3,2024-01-01,abc,c\n")
+    code, out = command("import", "db.t", tmp_path / "a.csv", tmp_path / "b.csv")
+    assert code == 2
+    assert "b.csv, line 3: column 'price'" in out
+    assert table.latest_snapshot() is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["import", "db.t", "x.txt"], "does not tell the format"),
+        (["import", "db.t", "/nope/x.csv"], "does not exist"),
+        (["import", "db.t", "x.csv", "--columns", "id,nope"], "nope"),
+        (["import", "db.t", "x.csv", "--file-option", "delim=;"], "'delim' is not an option of csv files"),
+        (["import", "db.t", "x.csv", "--file-option", "delimiter"], "must be KEY=VALUE"),
+        (["export", "db.t", "/nope/x.csv"], "cannot write /nope/x.csv"),
+        (["export", "db.t", "x.orc"], "export writes parquet, csv, json files, not orc"),
+        (["copy", "db.t", "nope.t"], "nope"),
+        (["copy", "db.t", "db.t"], "already exists"),
+    ],
+)
+def test_wrong_arguments_are_named(table, command, arguments, problem):
+    code, out = command(*arguments)
+    assert code == 2
+    assert problem in out
+    assert out.count("\n") == 1
+
+
+def test_an_export_replaces_only_what_it_may(table, command, tmp_path):
+    table.write(ROWS)
+    file = tmp_path / "t.parquet"
+    file.write_text("mine")
+    code, out = command("export", "db.t", file)
+    assert code == 2
+    assert "add --replace" in out
+    assert file.read_text() == "mine"
+    assert command("export", "db.t", file, "--replace", "--columns", "id")[0] == 0
+    assert pq.read_table(file).column_names == ["id"]
+
+
+def test_a_copy_has_the_definition_and_rows_of_a_version(table, place, command):
+    table.write(ROWS)
+    table.write([{**ROWS[0], "note": "later"}])
+    code, out = command("copy", "db.t", "other.copy", "--snapshot", 1, "--create-database")
+    assert (code, out) == (
+        0,
+        "2 rows of db.t copied to other.copy; snapshots, tags and branches were not copied\n",
+    )
+    copied = paimon.open_catalog(place)["other.copy"]
+    assert content(copied) == ROWS
+    assert (copied.schema.primary_keys, copied.schema.comment) == (table.schema.primary_keys, "c")
+    assert copied.schema.options["bucket"] == "1"
+    assert json.loads(command("count", "other.copy", "--json")[1]) == {"rows": 2}
+
+
+def test_import_overwrites_when_it_is_asked_to(table, command, tmp_path):
+    table.write([{**ROWS[0], "id": 50}])
+    (tmp_path / "a.csv").write_text("id,day,price,note\n1,2024-01-01,1.00,a\n")
+    assert command("import", "db.t", tmp_path / "a.csv", "--overwrite")[0] == 0
+    assert [row["id"] for row in content(table)] == [1]
