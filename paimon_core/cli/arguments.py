@@ -34,6 +34,17 @@ class Parser(argparse.ArgumentParser):
             self.exit(1, f"{self.prog}: cannot write to standard output: {error}\n")
 
 
+class Version(argparse.Action):
+    """Prints the version and exits; the version is read only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        """Print the version; raises SystemExit with code 0."""
+        from paimon_core.version import version
+
+        Output().say(f"{parser.prog} {version()}", None)
+        parser.exit(0)
+
+
 def duration(text: str) -> datetime.timedelta:
     """Parse a duration such as ``7 d``, ``12h`` or ``90 min``; a number other than 0 needs a unit."""
     if lacks_unit(text):

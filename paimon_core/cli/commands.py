@@ -18,10 +18,9 @@ from paimon_core.cli import (
     write_commands,
 )
 from paimon_core.cli.adding import add_command, add_where
-from paimon_core.cli.arguments import Parser, add_plan_arguments, duration, moment, partition
+from paimon_core.cli.arguments import Parser, Version, add_plan_arguments, duration, moment, partition
 from paimon_core.cli.plan_commands import Planner
 from paimon_core.health.finding import FINDINGS
-from paimon_core.version import version
 
 OPTIONS, ARCHIVE = "options", "cluster-archive"
 WITHOUT_WAREHOUSE = (OPTIONS, ARCHIVE)
@@ -34,7 +33,7 @@ _Commands = Any  # argparse has no public type for its group of subcommands
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     top = Parser(prog="paimon-core", description="List, check, compact and clean up Paimon tables.")
-    top.add_argument("--version", action="version", version=f"paimon-core {version()}")
+    top.add_argument("--version", action=Version, nargs=0, help="print the version")
     found = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     tables = add_command(found, "tables", "list the tables of the warehouse", read_commands.tables, table=False)
     tables.add_argument("database", nargs="?", help="list only the tables of this database")

@@ -12,12 +12,12 @@ from paimon_core.cli.catalogs import table_of
 from paimon_core.cli.cells import print_rows
 from paimon_core.cli.output import Output
 from paimon_core.errors import InvalidRequest
-from paimon_core.table.changes.changes import Changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from paimon_core.catalog.catalog import Catalog
+    from paimon_core.table.changes.changes import Changes
     from paimon_core.table.table import Table
     from paimon_core.table.view import TableView
 

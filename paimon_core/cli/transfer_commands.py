@@ -11,18 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 
 from paimon_core.cli.catalogs import table_of
 from paimon_core.cli.cells import counted, json_value
 from paimon_core.cli.output import Output
 from paimon_core.cli.row_commands import view_of
 from paimon_core.errors import InvalidRequest
-from paimon_core.files.columns import written_fields
 from paimon_core.files.file_format import COMPRESSIONS, FileFormat
-from paimon_core.files.reading import FileRules, read_split
-from paimon_core.files.splits import cut_files, list_files
 
 if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
@@ -33,6 +28,10 @@ _KINDS |= {".ndjson": "json"}
 
 def import_files(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Write the rows of files to a table in one commit; a row that does not fit refuses all of them."""
+    from paimon_core.files.columns import written_fields
+    from paimon_core.files.reading import FileRules, read_split
+    from paimon_core.files.splits import cut_files, list_files
+
     table = table_of(catalog, args)
     form = FileFormat.of(args.format or _kind(args.file[0]), _options(args.file_option))
     fields = written_fields(table.schema, args.columns, table.name)
@@ -168,7 +167,9 @@ class _JsonWriter:
 
 
 def _parquet(path: Path, schema: pa.Schema) -> Any:
-    return pa.parquet.ParquetWriter(path, schema, compression="zstd")
+    import pyarrow.parquet as pq
+
+    return pq.ParquetWriter(path, schema, compression="zstd")
 
 
 def _csv(path: Path, schema: pa.Schema) -> Any:
@@ -177,7 +178,9 @@ def _csv(path: Path, schema: pa.Schema) -> Any:
             raise InvalidRequest(
                 f"column {field.name!r} of type {field.type} has no form in CSV: export JSON or Parquet"
             )
-    return pa.csv.CSVWriter(path, schema)
+    import pyarrow.csv as pc_csv
+
+    return pc_csv.CSVWriter(path, schema)
 
 
 _WRITERS = {"parquet": _parquet, "csv": _csv, "json": _JsonWriter}
