@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from paimon_core.health.cost import Cost, needed_cost, point_query_cost, scan_cost
 from paimon_core.health.held import Held, held_by
+from paimon_core.health.known_lists import KnownLists, reading_lists_once
 from paimon_core.health.layout import Layout, layout_of
 from paimon_core.health.thresholds import Thresholds
 from paimon_core.health.waiting import Waiting, waiting_of
@@ -147,22 +148,27 @@ def _quoted(word: str) -> str:
 
 
 def facts_of(context: TableContext, snapshot: Snapshot | None, thresholds: Thresholds) -> Facts:
-    """Read the facts of one version; raises SnapshotNotFound, and CorruptTable for metadata that cannot be read."""
-    layout = layout_of(context, snapshot)
+    """Read the facts of one version; each manifest list is read once.
+
+    Raises SnapshotNotFound, and CorruptTable for metadata that cannot be read.
+    """
+    lists = KnownLists()
+    reading = reading_lists_once(context, lists)
+    layout = layout_of(reading, snapshot)
     manifests: list[ManifestFile] = []
     if snapshot is not None:
-        with context.manifests.reading(snapshot):
-            manifests = context.manifests.manifests_of(snapshot)
+        with reading.manifests.reading(snapshot):
+            manifests = reading.manifests.manifests_of(snapshot)
     return Facts(
         context=context,
         snapshot=snapshot,
         thresholds=thresholds,
         layout=layout,
-        waiting=waiting_of(context, snapshot),
+        waiting=waiting_of(reading, snapshot),
         manifests=manifests,
-        held=held_by(context, snapshot),
+        held=held_by(reading, snapshot, lists),
         consumers=tuple(context.consumers.list()),
-        deleted_rows=layout.deleted_rows + _in_vectors(context, snapshot),
+        deleted_rows=layout.deleted_rows + _in_vectors(reading, snapshot),
         now_millis=clock.now_millis(),
     )
 

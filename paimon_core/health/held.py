@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paimon_core.errors import BranchNotFound, CorruptTable, SnapshotNotFound
+from paimon_core.health.known_lists import KnownLists, reading_lists_once
 from paimon_core.maintain.references.protected_files import delta_may_be_changelog
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifests.entries import FileKind
@@ -123,8 +124,10 @@ class _Known:
         return int(sizes[first][new].sum())
 
 
-def held_by(context: TableContext, latest: Snapshot | None) -> Held:
+def held_by(context: TableContext, latest: Snapshot | None, lists: KnownLists) -> Held:
     """Return what holds the bytes of a table, read from all of its snapshots, tags and branches.
+
+    ``lists`` are the manifest lists that ``context`` and the branches read once.
 
     Snapshots, tags and branches that are deleted during the call are left out. Raises CorruptTable for metadata that
     cannot be read.
@@ -140,7 +143,7 @@ def held_by(context: TableContext, latest: Snapshot | None) -> Held:
     changelogs = known.add(_of_changelogs(context, changelog_ids))
     newest_first = sorted(context.tags.list(), key=lambda t: (-t.snapshot.id, t.name))
     tags = [HeldByTag(tag, known.add(_if_there(context, tag.snapshot))) for tag in newest_first]
-    branches = list(_of_branches(context, known)) if context.branch == MAIN else []
+    branches = list(_of_branches(context, known, lists)) if context.branch == MAIN else []
     versions = tuple(Version(s, _new_bytes(columns)) for s, columns in zip(snapshots, deltas, strict=True))
     return Held(
         live=live_bytes,
@@ -162,11 +165,11 @@ def _snapshots(context: TableContext) -> Iterator[Snapshot]:
             continue
 
 
-def _of_branches(context: TableContext, known: _Known) -> Iterator[HeldByBranch]:
+def _of_branches(context: TableContext, known: _Known, lists: KnownLists) -> Iterator[HeldByBranch]:
     """Yield the branches, except those that are deleted meanwhile or were created only in part."""
     for name, changed_millis in sorted(context.branches.times().items()):
         try:
-            yield _of_branch(context.on_branch(name), known, changed_millis)
+            yield _of_branch(reading_lists_once(context.on_branch(name), lists), known, changed_millis)
         except BranchNotFound:
             continue
         except CorruptTable:
