@@ -69,7 +69,11 @@ class Facts:
 
         ``text`` is the name of the command. Each argument becomes one word, in quotes if a shell needs them.
         """
-        on_branch = () if self.context.branch == MAIN else ("--branch", self.context.branch)
+        return self.command_on(self.context.branch, text, *arguments)
+
+    def command_on(self, branch: str, text: str, *arguments: str) -> str:
+        """Return a command for a branch of this table; see ``command``."""
+        on_branch = () if branch == MAIN else ("--branch", branch)
         return " ".join(("paimon-core", text, *map(_quoted, (self.table, *arguments, *on_branch))))
 
     @property

@@ -17,6 +17,7 @@ FINDINGS = (
     "too-many-buckets",
     "too-few-buckets",
     "small-partitions",
+    "damaged-snapshot",
     "no-expiry",
     "stale-tags",
     "forgotten-branch",
