@@ -19,6 +19,7 @@ from paimon_core.metadata.manifests.entries import ManifestFile
 from paimon_core.metadata.manifests.index_manifest import DELETION_VECTORS
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.consumer_store import Consumer
+from paimon_core.plan.recorded_filters import RecordedFilters, recorded_filters
 from paimon_core.storage.paths import MAIN
 
 MILLIS_A_DAY = 86_400_000
@@ -39,6 +40,8 @@ class Facts:
     deleted_rows: int
     """Rows of kind -U and -D in files, and rows that deletion vectors mark, as far as their numbers are recorded."""
     now_millis: int
+    filters: RecordedFilters | None = None
+    """The filters that scans of this machine recorded; None if nothing was recorded."""
 
     @property
     def scan(self) -> Cost:
@@ -174,6 +177,7 @@ def facts_of(context: TableContext, snapshot: Snapshot | None, thresholds: Thres
         consumers=tuple(context.consumers.list()),
         deleted_rows=layout.deleted_rows + _in_vectors(reading, snapshot),
         now_millis=clock.now_millis(),
+        filters=recorded_filters(context.paths.root),
     )
 
 

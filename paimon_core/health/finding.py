@@ -26,6 +26,8 @@ FINDINGS = (
     "useless-index",
     "missing-indexes",
     "conflicting-options",
+    "unindexed-filter",
+    "unused-index",
 )
 """The names of all findings, in the order of the rules."""
 

@@ -51,7 +51,7 @@ def useless_indexes(facts: Facts) -> Iterator[Finding]:
     if not useless:
         return
     names = ", ".join(useless)
-    changes = _without(indexed, useless)
+    changes = without_indexes(indexed, useless)
     yield Finding(
         name="useless-index",
         severity=Severity.WARNING,
@@ -67,7 +67,7 @@ def useless_indexes(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def _without(indexed: Sequence[IndexedColumn], useless: Collection[str]) -> list[str]:
+def without_indexes(indexed: Sequence[IndexedColumn], useless: Collection[str]) -> list[str]:
     """Return the changes of options that end the indexes of some columns and keep the others."""
     changes = []
     for kind in dict.fromkeys(one.kind for one in indexed if one.column in useless):

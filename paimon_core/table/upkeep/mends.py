@@ -133,6 +133,10 @@ def _expire_consumers(table: Table, arguments: Mapping[str, Any]) -> Any:
     return f"deleted {', '.join(dead) or 'no consumer'}"
 
 
+def _add_indexes(table: Table, arguments: Mapping[str, Any]) -> Any:
+    return table.alter(*arguments["changes"]).rewrite_file_index()
+
+
 def _alter(table: Table, arguments: Mapping[str, Any]) -> Any:
     altered = table.alter(*arguments["changes"])
     return f"altered to schema {altered.schema.id}"
@@ -158,5 +162,7 @@ MENDS: Mapping[str, Callable[[Table, Mapping[str, Any]], Any]] = {
     "dead-consumer": _expire_consumers,
     "conflicting-options": _alter,
     "useless-index": _alter,
+    "unused-index": _alter,
+    "unindexed-filter": _add_indexes,
 }
 """By name of a finding: the function that mends it. The mend of ``small-partitions`` needs a decision of a person."""
