@@ -146,7 +146,7 @@ def each_table(
     if target is not None and "." in target:
         yield target, examine(target)
         return
-    for database in [target] if target else catalog.list_databases():
+    for database in [target] if target is not None else catalog.list_databases():
         for name in catalog.list_tables(database):
             try:
                 yield f"{database}.{name}", examine(f"{database}.{name}")

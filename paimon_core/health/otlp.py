@@ -89,18 +89,26 @@ def send_metrics(healths: Sequence[Health], unreadable: Iterable[str] = (), url:
         logger.removeHandler(said)
         provider.shutdown()
     if not is_sent:
-        raise StorageError(f"the collector {endpoint} did not accept the metrics: {said.last or 'no reason is given'}")
+        raise StorageError(f"the collector {endpoint} did not accept the metrics: {said.text}")
     return sum(len(gauge.samples) for gauge in gauges)
 
 
 class _Said(logging.Handler):
-    """Keeps the last message of the exporter, which states why a request failed."""
+    """Keeps the first and the last message of the exporter, which state why a request failed."""
 
-    last = ""
+    def __init__(self) -> None:
+        super().__init__()
+        self._messages: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep the message."""
-        self.last = " ".join(record.getMessage().split())[:300]
+        text = " ".join(record.getMessage().split())[:300]
+        self._messages = [*self._messages[:1], text]
+
+    @property
+    def text(self) -> str:
+        """The messages as one line."""
+        return "; ".join(dict.fromkeys(self._messages)) or "no reason is given"
 
 
 def _checked(url: str, what: str) -> str:

@@ -84,7 +84,7 @@ def unused_indexes(facts: Facts) -> Iterator[Finding]:
         text=f"columns {', '.join(ill)} have a file index, but none of the {filters.scans:,} scans that were recorded "
         f"({DIRECTORY}) filtered them in the last {limits.filter_days:,.0f} days: each written file pays for the index",
         command=facts.command("alter", *changes),
-        mend_cost="new files have no such index; existing files keep it until they are rewritten",
+        mend_cost="writes a new schema: new files have no such index; existing files keep it until they are rewritten",
         arguments={"changes": changes},
     )
 

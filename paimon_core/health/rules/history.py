@@ -135,7 +135,7 @@ def forgotten_branches(facts: Facts) -> Iterator[Finding]:
         text=f"nobody has committed to {'branch' if len(ill) == 1 else 'branches'} {names} for {age:,.1f} days: only "
         f"{'it uses' if len(ill) == 1 else 'they use'} {megabytes(size)} of data files",
         command=" && ".join(facts.command("branches delete", one.name, "--apply") for one in ill),
-        mend_cost=f"the rows that only {'it has' if len(ill) == 1 else 'they have'} are lost; an orphan removal then "
+        mend_cost=f"deletes the rows that only {'it has' if len(ill) == 1 else 'they have'}; an orphan removal then "
         f"frees {megabytes(size)}",
         cost_bytes=size,
         arguments={"branches": [one.name for one in ill]},

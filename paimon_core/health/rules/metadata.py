@@ -61,7 +61,7 @@ def useless_indexes(facts: Facts) -> Iterator[Finding]:
         text=f"columns {names} have a file index, but a partition column or the first column of the primary key "
         "chooses files by partitions and key ranges: each written file pays for an index that finds nothing more",
         command=facts.command("alter", *changes),
-        mend_cost="new files have no such index; existing files keep it until they are rewritten",
+        mend_cost="writes a new schema: new files have no such index; existing files keep it until they are rewritten",
         cost_bytes=0,
         arguments={"changes": changes},
     )
@@ -116,7 +116,7 @@ def conflicting_options(facts: Facts) -> Iterator[Finding]:
         threshold_from="always a finding",
         text="; ".join(texts),
         command=facts.command("alter", *changes),
-        mend_cost="one new schema file; later writes and maintenance obey it",
+        mend_cost="writes one new schema file; later writes and maintenance obey it",
         cost_bytes=0,
         arguments={"changes": changes},
     )
