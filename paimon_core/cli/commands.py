@@ -136,6 +136,14 @@ def _add_health(found: _Commands) -> None:
         "target", nargs="?", metavar="DATABASE[.TABLE]", help="only this table or database (default: all tables)"
     )
     metrics.add_argument("--output", type=Path, metavar="FILE", help="replace this file instead of printing")
+    metrics.add_argument(
+        "--otlp",
+        nargs="?",
+        const="",
+        metavar="URL",
+        help="send the metrics to this OpenTelemetry collector instead of printing (default: the URL in "
+        "OTEL_EXPORTER_OTLP_ENDPOINT)",
+    )
     top = add_command(found, "top", "list tables by size, files, growth or cost", health_commands.top, table=False)
     top.add_argument("database", nargs="?", help="only the tables of this database")
     top.add_argument("--by", choices=health_commands.ORDERS, default="size", help="the order (default: size)")

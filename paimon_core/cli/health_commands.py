@@ -14,6 +14,7 @@ from paimon_core.cli.output import Output, plain, replace_file, sentence
 from paimon_core.errors import InvalidRequest, NotFound, PaimonError
 from paimon_core.health.finding import Finding, Health, Severity
 from paimon_core.health.metrics import open_metrics
+from paimon_core.health.otlp import ENDPOINT, otlp_endpoint, send_metrics
 from paimon_core.health.thresholds import Thresholds
 from paimon_core.table.upkeep.mends import Mend, mend_table
 
@@ -104,10 +105,14 @@ def top(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 
 
 def metrics(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-    """Print the measures of tables as OpenMetrics text, or write them to a file.
+    """Print the measures of tables as OpenMetrics text, write them to a file, or send them to a collector.
 
     Return 1 when a table could not be read.
     """
+    if args.otlp is not None and args.output is not None:
+        raise InvalidRequest("--otlp sends the metrics and --output writes them to a file: give one of both")
+    if args.otlp is not None and otlp_endpoint(args.otlp) is None:
+        raise InvalidRequest(f"--otlp needs the URL of a collector, or the environment variable {ENDPOINT}")
     healths: list[Health] = []
     failures: dict[str, str] = {}
     for name, health in each_table(catalog, args.target, lambda name: catalog.table(name).health()):
@@ -115,12 +120,16 @@ def metrics(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
             failures[name] = f"{health.kind}: {health}"
         else:
             healths.append(health)
-    text = open_metrics(healths, failures)
-    if args.output is not None:
-        replace_file(args.output, text)
-    if args.json or args.output is None:
-        value = {"tables": [health.to_plain() for health in healths], "failures": failures}
-        out.say(text.removesuffix("\n"), value)
+    value: dict[str, Any] = {"tables": [health.to_plain() for health in healths], "failures": failures}
+    if args.otlp is not None:
+        sent = send_metrics(healths, failures, args.otlp)
+        out.say(f"sent {sent:,} values of {len(healths)} tables", value | {"sent": sent})
+    else:
+        text = open_metrics(healths, failures)
+        if args.output is not None:
+            replace_file(args.output, text)
+        if args.json or args.output is None:
+            out.say(text.removesuffix("\n"), value)
     for name, reason in failures.items():
         sys.stderr.write(f"paimon-core metrics: {name}: {reason}\n")
     return FAILED if failures else 0
@@ -137,7 +146,7 @@ def each_table(
     if target is not None and "." in target:
         yield target, examine(target)
         return
-    for database in [target] if target else catalog.list_databases():
+    for database in [target] if target is not None else catalog.list_databases():
         for name in catalog.list_tables(database):
             try:
                 yield f"{database}.{name}", examine(f"{database}.{name}")

@@ -14,6 +14,7 @@ from paimon_core.cli.catalogs import table_of
 from paimon_core.cli.output import Output, sentence
 from paimon_core.errors import InvalidRequest, PaimonError
 from paimon_core.predicate import Predicate, Where, col
+from paimon_core.table.upkeep.mends import compact_fully
 
 if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
@@ -79,8 +80,9 @@ def compact(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
         return _committed(out, done.snapshot)
     if args.strategy is not None:
         raise InvalidRequest("--strategy needs --order-by")
-    done = table.compact(args.full, where, partition_idle_time=args.partition_idle_time)
-    return _committed(out, done.snapshot)
+    if args.full:
+        return _committed(out, compact_fully(table, where, args.partition_idle_time))
+    return _committed(out, table.compact(where=where, partition_idle_time=args.partition_idle_time).snapshot)
 
 
 def compact_database(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:

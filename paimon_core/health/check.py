@@ -6,13 +6,14 @@ from paimon_core.health.facts import Facts, facts_of
 from paimon_core.health.finding import Health, Severity
 from paimon_core.health.rules.buckets import BUCKET_RULES
 from paimon_core.health.rules.files import FILE_RULES
+from paimon_core.health.rules.filters import FILTER_RULES
 from paimon_core.health.rules.history import HISTORY_RULES
 from paimon_core.health.rules.metadata import METADATA_RULES
 from paimon_core.health.thresholds import Thresholds
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 
-RULES = (*FILE_RULES, *BUCKET_RULES, *HISTORY_RULES, *METADATA_RULES)
+RULES = (*FILE_RULES, *BUCKET_RULES, *HISTORY_RULES, *METADATA_RULES, *FILTER_RULES)
 """All rules; findings of the same severity and cost are listed in the order of their rules."""
 
 

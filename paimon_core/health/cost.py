@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from paimon_core.codec.parquet.raw_footer import TAIL_BYTES
+from paimon_core.health.file_requests import file_requests
 from paimon_core.health.layout import Layout
 from paimon_core.metadata.manifests.entries import ManifestFile
 
@@ -19,10 +20,12 @@ REQUEST_BYTES = 256 << 10
 """The bytes that a stream of 12 MB/s delivers in the 20 milliseconds until the first byte of a request arrives."""
 MERGE_FACTOR = 2.0
 """Merging the rows of a file takes about twice the processor time of decoding it (docs/benchmarks.md)."""
-REQUESTS_A_FILE = 2
-"""One request for the end of the file with its footer, and one for its columns."""
-METADATA_REQUESTS = 4
-"""Requests for the hint, the snapshot and its two manifest lists."""
+REQUESTS_A_FILE = 1
+"""Each file needs one request, however small: for its end with the footer, which is all of a small file."""
+METADATA_REQUESTS = 8
+"""Requests for the schema, the hint, three that make sure that no later snapshot exists, the snapshot, and its two
+manifest lists.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +45,15 @@ class Cost:
 
 def scan_cost(layout: Layout, manifests: list[ManifestFile]) -> Cost:
     """Return the cost of a full scan of all columns."""
-    size = layout.total_bytes + int(layout.tail_bytes.sum()) + sum(m.file_size for m in manifests)
-    requests = METADATA_REQUESTS + len(manifests) + REQUESTS_A_FILE * layout.total_files
+    size = int(layout.scanned_bytes.sum() + layout.tail_bytes.sum()) + sum(m.file_size for m in manifests)
+    requests = METADATA_REQUESTS + len(manifests) + int(layout.scan_requests.sum())
     return Cost(size, requests, int(layout.merged_bytes.sum()))
 
 
 def needed_cost(layout: Layout, manifests: int) -> Cost:
     """Return the cost of a full scan of the same bytes after a full compaction, with this number of manifests."""
-    requests = METADATA_REQUESTS + manifests + REQUESTS_A_FILE * int(layout.needed_files.sum())
+    each = file_requests(-(-layout.bytes // layout.needed_files), layout.file_format)
+    requests = METADATA_REQUESTS + manifests + int((layout.needed_files * each).sum())
     tails = np.minimum(layout.tail_bytes, TAIL_BYTES * layout.needed_files).sum()
     return Cost(layout.total_bytes + int(tails), requests)
 
@@ -64,6 +68,6 @@ def point_query_cost(layout: Layout) -> Cost:
     if rows == 0:
         return Cost(0, METADATA_REQUESTS)
     share = layout.rows / rows
-    runs = float((share * layout.runs).sum())
-    per_file = layout.bytes / np.maximum(layout.files, 1)
-    return Cost(int((share * layout.runs * per_file).sum()), METADATA_REQUESTS + 1 + round(REQUESTS_A_FILE * runs))
+    per_file = layout.bytes // np.maximum(layout.files, 1)
+    requests = float((share * layout.runs * np.minimum(file_requests(per_file, layout.file_format), 2)).sum())
+    return Cost(int((share * layout.runs * per_file).sum()), METADATA_REQUESTS + 1 + round(requests))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from paimon_core.health.cost import Cost, needed_cost, point_query_cost, scan_cost
 from paimon_core.health.held import Held, held_by
+from paimon_core.health.known_lists import KnownLists, reading_lists_once
 from paimon_core.health.layout import Layout, layout_of
 from paimon_core.health.thresholds import Thresholds
 from paimon_core.health.waiting import Waiting, waiting_of
@@ -18,6 +19,7 @@ from paimon_core.metadata.manifests.entries import ManifestFile
 from paimon_core.metadata.manifests.index_manifest import DELETION_VECTORS
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.consumer_store import Consumer
+from paimon_core.plan.recorded_filters import RecordedFilters, recorded_filters
 from paimon_core.storage.paths import MAIN
 
 MILLIS_A_DAY = 86_400_000
@@ -38,6 +40,8 @@ class Facts:
     deleted_rows: int
     """Rows of kind -U and -D in files, and rows that deletion vectors mark, as far as their numbers are recorded."""
     now_millis: int
+    filters: RecordedFilters | None = None
+    """The filters that scans of this machine recorded; None if nothing was recorded."""
 
     @property
     def scan(self) -> Cost:
@@ -68,7 +72,11 @@ class Facts:
 
         ``text`` is the name of the command. Each argument becomes one word, in quotes if a shell needs them.
         """
-        on_branch = () if self.context.branch == MAIN else ("--branch", self.context.branch)
+        return self.command_on(self.context.branch, text, *arguments)
+
+    def command_on(self, branch: str, text: str, *arguments: str) -> str:
+        """Return a command for a branch of this table; see ``command``."""
+        on_branch = () if branch == MAIN else ("--branch", branch)
         return " ".join(("paimon-core", text, *map(_quoted, (self.table, *arguments, *on_branch))))
 
     @property
@@ -147,23 +155,29 @@ def _quoted(word: str) -> str:
 
 
 def facts_of(context: TableContext, snapshot: Snapshot | None, thresholds: Thresholds) -> Facts:
-    """Read the facts of one version; raises SnapshotNotFound, and CorruptTable for metadata that cannot be read."""
-    layout = layout_of(context, snapshot)
+    """Read the facts of one version; each manifest list is read once.
+
+    Raises SnapshotNotFound, and CorruptTable for metadata that cannot be read.
+    """
+    lists = KnownLists()
+    reading = reading_lists_once(context, lists)
+    layout = layout_of(reading, snapshot)
     manifests: list[ManifestFile] = []
     if snapshot is not None:
-        with context.manifests.reading(snapshot):
-            manifests = context.manifests.manifests_of(snapshot)
+        with reading.manifests.reading(snapshot):
+            manifests = reading.manifests.manifests_of(snapshot)
     return Facts(
         context=context,
         snapshot=snapshot,
         thresholds=thresholds,
         layout=layout,
-        waiting=waiting_of(context, snapshot),
+        waiting=waiting_of(reading, snapshot),
         manifests=manifests,
-        held=held_by(context, snapshot),
+        held=held_by(reading, snapshot, lists),
         consumers=tuple(context.consumers.list()),
-        deleted_rows=layout.deleted_rows + _in_vectors(context, snapshot),
+        deleted_rows=layout.deleted_rows + _in_vectors(reading, snapshot),
         now_millis=clock.now_millis(),
+        filters=recorded_filters(context.paths.root),
     )
 
 

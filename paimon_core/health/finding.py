@@ -17,6 +17,7 @@ FINDINGS = (
     "too-many-buckets",
     "too-few-buckets",
     "small-partitions",
+    "damaged-snapshot",
     "no-expiry",
     "stale-tags",
     "forgotten-branch",
@@ -25,6 +26,8 @@ FINDINGS = (
     "useless-index",
     "missing-indexes",
     "conflicting-options",
+    "unindexed-filter",
+    "unused-index",
 )
 """The names of all findings, in the order of the rules."""
 

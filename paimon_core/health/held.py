@@ -7,13 +7,17 @@ deletion of a tag or a branch, can free. Files are identified by a hash of their
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from paimon_core.errors import BranchNotFound, CorruptTable, SnapshotNotFound
+from paimon_core.errors import BranchNotFound, CorruptTable, SnapshotNotFound, TagNotFound
+from paimon_core.health.known_lists import KnownLists, reading_lists_once
 from paimon_core.maintain.references.protected_files import delta_may_be_changelog
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifests.entries import FileKind
@@ -23,6 +27,9 @@ from paimon_core.metadata.stores.tag_store import Tag
 from paimon_core.storage.paths import MAIN
 
 Digests = npt.NDArray[np.int64]
+_Files = tuple[Digests, npt.NDArray[np.int64]]
+"""The digests of the names of files, and their sizes in bytes."""
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +79,12 @@ class Held:
     branches: tuple[HeldByBranch, ...] = ()
     """The branches except main, by name; ``tags`` has the newest tag first."""
     versions: tuple[Version, ...] = ()
-    """The snapshots that exist, the oldest first."""
+    """The snapshots that can be read, the oldest first."""
+    damages: Mapping[str, str] = field(default_factory=dict)
+    """Snapshots, tags, changelogs and branches that cannot be read, such as ``snapshot 3 of branch b``, with the error.
+
+    What they hold is not known, so the bytes above may be too small.
+    """
 
     @property
     def snapshot_count(self) -> int:
@@ -111,7 +123,7 @@ class _Known:
 
     digests: Digests = field(default_factory=lambda: np.zeros(0, np.int64))
 
-    def add(self, parts: Iterable[tuple[Digests, npt.NDArray[np.int64]]]) -> int:
+    def add(self, parts: Iterable[_Files]) -> int:
         """Add files, given by digests and sizes; return the bytes of the files that were not counted before."""
         listed = list(parts)
         if not listed:
@@ -123,94 +135,148 @@ class _Known:
         return int(sizes[first][new].sum())
 
 
-def held_by(context: TableContext, latest: Snapshot | None) -> Held:
+@dataclass
+class _Damages:
+    """What could not be read, by name, with the errors."""
+
+    of: str = ""
+    """The end of each name, such as `` of branch b``."""
+    found: dict[str, str] = field(default_factory=dict)
+
+    def read(self, what: str, read: Callable[[], _T], otherwise: _T) -> _T:
+        """Return what ``read`` returns, and ``otherwise`` when it raises CorruptTable."""
+        try:
+            return read()
+        except CorruptTable as error:
+            self.found.setdefault(what + self.of, str(error))
+            return otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class _History:
+    """The snapshots of a branch, the oldest first, with the entries that each adds and its changelog files."""
+
+    snapshots: list[Snapshot]
+    deltas: list[EntryColumns]
+    changelogs: list[_Files]
+    first: list[_Files]
+    """The live files of the first snapshot."""
+
+    def files(self) -> Iterator[_Files]:
+        """Yield the files of the first snapshot, the files that the next snapshots added, and the changelog files."""
+        yield from self.first
+        yield from map(_added, self.deltas[1:])
+        yield from self.changelogs
+
+
+def held_by(context: TableContext, latest: Snapshot | None, lists: KnownLists) -> Held:
     """Return what holds the bytes of a table, read from all of its snapshots, tags and branches.
 
-    Snapshots, tags and branches that are deleted during the call are left out. Raises CorruptTable for metadata that
-    cannot be read.
+    ``lists`` are the manifest lists that ``context`` and the branches read once. Snapshots, tags and branches that are
+    deleted during the call are left out, and so are those that cannot be read: ``Held.damages`` names them. Raises
+    CorruptTable when the files of ``latest`` cannot be read.
     """
-    known = _Known()
+    known, damages = _Known(), _Damages()
     live_bytes = 0 if latest is None else known.add([_live(context, latest)])
     latest_files = known.digests
-    snapshots = list(_snapshots(context))
-    deltas = [_delta(context, snapshot) for snapshot in snapshots]
-    own = [_changelog(context, snapshot) for snapshot in snapshots]
-    history = known.add((*_of_history(context, snapshots, deltas), *own))
+    history = _history(context, damages)
+    snapshots = known.add(history.files())
     changelog_ids = context.changelogs.ids()
-    changelogs = known.add(_of_changelogs(context, changelog_ids))
-    newest_first = sorted(context.tags.list(), key=lambda t: (-t.snapshot.id, t.name))
-    tags = [HeldByTag(tag, known.add(_if_there(context, tag.snapshot))) for tag in newest_first]
-    branches = list(_of_branches(context, known)) if context.branch == MAIN else []
-    versions = tuple(Version(s, _new_bytes(columns)) for s, columns in zip(snapshots, deltas, strict=True))
+    changelogs = known.add(_of_changelogs(context, changelog_ids, damages))
+    newest_first = sorted(_tags(context, damages), key=lambda t: (-t.snapshot.id, t.name))
+    tags = [HeldByTag(tag, known.add(_of_tag(context, tag, damages))) for tag in newest_first]
+    branches = list(_of_branches(context, known, lists, damages)) if context.branch == MAIN else []
     return Held(
         live=live_bytes,
-        snapshots=history,
-        if_oldest=_if_oldest(latest_files, deltas, own),
+        snapshots=snapshots,
+        if_oldest=_if_oldest(latest_files, history.deltas, history.changelogs),
         changelogs=changelogs,
         changelog_count=len(changelog_ids),
         tags=tuple(tags),
         branches=tuple(branches),
-        versions=versions,
+        versions=tuple(Version(s, _new_bytes(d)) for s, d in zip(history.snapshots, history.deltas, strict=True)),
+        damages=damages.found,
     )
 
 
-def _snapshots(context: TableContext) -> Iterator[Snapshot]:
+def _history(context: TableContext, damages: _Damages) -> _History:
+    """Read the snapshots of a branch, and their entries; entries that cannot be read are left out."""
+    none = EntryColumns.of_entries([])
+    snapshots: list[Snapshot] = []
+    deltas: list[EntryColumns] = []
+    changelogs: list[_Files] = []
+    first: list[_Files] = []
     for snapshot_id in context.snapshots.ids():
+        what = f"snapshot {snapshot_id}"
         try:
-            yield context.snapshots.read(snapshot_id)
+            snapshot = damages.read(what, partial(context.snapshots.read, snapshot_id), None)
         except SnapshotNotFound:
             continue
+        if snapshot is None:
+            continue
+        if not snapshots:
+            first = damages.read(what, partial(_if_there, context, snapshot), [])
+        snapshots.append(snapshot)
+        deltas.append(damages.read(what, partial(_delta, context, snapshot), none))
+        changelogs.append(damages.read(what, partial(_changelog, context, snapshot), _added(none)))
+    return _History(snapshots, deltas, changelogs, first)
 
 
-def _of_branches(context: TableContext, known: _Known) -> Iterator[HeldByBranch]:
+def _tags(context: TableContext, damages: _Damages) -> Iterator[Tag]:
+    for name in context.tags.names():
+        try:
+            tag = damages.read(f"tag {name}", partial(context.tags.read, name), None)
+        except TagNotFound:
+            continue
+        if tag is not None:
+            yield tag
+
+
+def _of_tag(context: TableContext, tag: Tag, damages: _Damages) -> list[_Files]:
+    return damages.read(f"tag {tag.name}", partial(_if_there, context, tag.snapshot), [])
+
+
+def _of_branches(context: TableContext, known: _Known, lists: KnownLists, damages: _Damages) -> Iterator[HeldByBranch]:
     """Yield the branches, except those that are deleted meanwhile or were created only in part."""
     for name, changed_millis in sorted(context.branches.times().items()):
+        own = _Damages(f" of branch {name}")
         try:
-            yield _of_branch(context.on_branch(name), known, changed_millis)
+            branch = own.read("the schema", partial(context.on_branch, name), None)
         except BranchNotFound:
             continue
-        except CorruptTable:
-            if context.branches.is_there(name):
-                raise
+        if branch is not None:
+            yield _of_branch(reading_lists_once(branch, lists), known, changed_millis, own)
+        if own.found and context.branches.is_there(name):
+            damages.found.update(own.found)
 
 
-def _of_branch(branch: TableContext, known: _Known, changed_millis: int) -> HeldByBranch:
-    snapshots = list(_snapshots(branch))
-    deltas = [_delta(branch, snapshot) for snapshot in snapshots]
-    own = [_changelog(branch, snapshot) for snapshot in snapshots]
-    size = known.add((*_of_history(branch, snapshots, deltas), *own))
-    size += known.add(_of_changelogs(branch, branch.changelogs.ids()))
-    size += sum(known.add(_if_there(branch, tag.snapshot)) for tag in branch.tags.list())
-    return HeldByBranch(branch.branch, size, max([changed_millis, *(s.time_millis for s in snapshots[-1:])]))
+def _of_branch(branch: TableContext, known: _Known, changed_millis: int, damages: _Damages) -> HeldByBranch:
+    history = _history(branch, damages)
+    size = known.add(history.files())
+    size += known.add(_of_changelogs(branch, branch.changelogs.ids(), damages))
+    size += sum(known.add(_of_tag(branch, tag, damages)) for tag in _tags(branch, damages))
+    return HeldByBranch(branch.branch, size, max([changed_millis, *(s.time_millis for s in history.snapshots[-1:])]))
 
 
-def _of_history(
-    context: TableContext, snapshots: Sequence[Snapshot], deltas: Sequence[EntryColumns]
-) -> Iterator[tuple[Digests, Digests]]:
-    """Yield the files of the first snapshot, and the files that the following snapshots added."""
-    for snapshot in snapshots[:1]:
-        yield from _if_there(context, snapshot)
-    for columns in deltas[1:]:
-        yield _added(columns)
-
-
-def _of_changelogs(context: TableContext, ids: Sequence[int]) -> Iterator[tuple[Digests, Digests]]:
+def _of_changelogs(context: TableContext, ids: Sequence[int], damages: _Damages) -> Iterator[_Files]:
     """Yield the files of changelogs whose snapshots have expired; without a producer, these are the appended files."""
     by_delta = bool(ids) and delta_may_be_changelog(context)
     for snapshot_id in ids:
-        try:
-            changelog = context.changelogs.read(snapshot_id)
-        except SnapshotNotFound:
-            continue
-        if changelog.changelog_manifest_list is not None:
-            yield _changelog(context, changelog)
-        elif by_delta and changelog.commit_kind is CommitKind.APPEND:
-            yield _added(_delta(context, changelog))
+        what = f"changelog {snapshot_id}"
+        with contextlib.suppress(SnapshotNotFound):
+            changelog = damages.read(what, partial(context.changelogs.read, snapshot_id), None)
+            if changelog is not None:
+                none: list[_Files] = []
+                yield from damages.read(what, partial(_of_one_changelog, context, changelog, by_delta), none)
 
 
-def _if_oldest(
-    latest: Digests, deltas: Sequence[EntryColumns], changelogs: Sequence[tuple[Digests, Digests]]
-) -> tuple[int, ...]:
+def _of_one_changelog(context: TableContext, changelog: Snapshot, by_delta: bool) -> list[_Files]:
+    if changelog.changelog_manifest_list is not None:
+        return [_changelog(context, changelog)]
+    return [_added(_delta(context, changelog))] if by_delta and changelog.commit_kind is CommitKind.APPEND else []
+
+
+def _if_oldest(latest: Digests, deltas: Sequence[EntryColumns], changelogs: Sequence[_Files]) -> tuple[int, ...]:
     """Return ``Held.if_oldest``: a file that snapshot n deleted is held as long as snapshot n - 1 exists."""
     count = len(deltas)
     if count == 0:
@@ -228,31 +294,31 @@ def _if_oldest(
     return tuple(map(int, freed[::-1].cumsum()[::-1]))
 
 
-def _if_there(context: TableContext, snapshot: Snapshot) -> Iterator[tuple[Digests, Digests]]:
-    """Yield the live files of a snapshot, or nothing when it has expired meanwhile."""
+def _if_there(context: TableContext, snapshot: Snapshot) -> list[_Files]:
+    """Return the live files of a snapshot, or nothing when it has expired meanwhile."""
     try:
-        yield _live(context, snapshot)
+        return [_live(context, snapshot)]
     except SnapshotNotFound:
-        return
+        return []
 
 
-def _live(context: TableContext, snapshot: Snapshot) -> tuple[Digests, Digests]:
+def _live(context: TableContext, snapshot: Snapshot) -> _Files:
     with context.manifests.reading(snapshot):
         columns = context.manifests.read_columns(context.manifests.manifests_of(snapshot))
     at = np.flatnonzero(live(columns))
     return columns.name_digest[at], columns.numbers["file_size"][at]
 
 
-def _added(columns: EntryColumns) -> tuple[Digests, Digests]:
+def _added(columns: EntryColumns) -> _Files:
     return _of_kind(columns, FileKind.ADD)
 
 
-def _of_kind(columns: EntryColumns, kind: FileKind) -> tuple[Digests, Digests]:
+def _of_kind(columns: EntryColumns, kind: FileKind) -> _Files:
     at = np.flatnonzero(columns.numbers["kind"] == kind.value)
     return columns.name_digest[at], columns.numbers["file_size"][at]
 
 
-def _changelog(context: TableContext, snapshot: Snapshot) -> tuple[Digests, Digests]:
+def _changelog(context: TableContext, snapshot: Snapshot) -> _Files:
     """Return the changelog files of a snapshot.
 
     There are none when the changelog was deleted: a snapshot that was restored from a tag, or a branch that was created

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from paimon_core.codec.parquet.raw_footer import TAIL_BYTES
+from paimon_core.health.file_requests import file_requests
 from paimon_core.maintain.file_indexes import can_have_indexes
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
@@ -53,8 +54,14 @@ class Layout:
     0 for a table that declares no indexes. A file that is older than all indexed columns cannot have one."""
     tail_bytes: Numbers
     """Bytes that a read fetches twice: the last 64 KiB of Parquet files, in which their footers are found."""
+    scanned_bytes: Numbers
+    """The bytes that a full scan reads: without level 0 where reads leave it out."""
+    scan_requests: Numbers
+    """Estimated requests of a full scan to an object store, for data files."""
     oldest_level_0: Numbers
     """The creation time (local, milliseconds) of the oldest file of level 0; ``UNKNOWN_TIME`` if there is none."""
+    file_format: str = field(kw_only=True)
+    """The format of new data files (option ``file.format``), which is assumed for all."""
 
     def __len__(self) -> int:
         return len(self.bucket)
@@ -94,7 +101,7 @@ def layout_of(context: TableContext, snapshot: Snapshot | None) -> Layout:
     """
     if snapshot is None:
         none = np.zeros(0, np.int64)
-        return Layout([], *[none] * 14)
+        return Layout([], *[none] * 16, file_format=context.options["file.format"])
     with context.manifests.reading(snapshot):
         live = read_live_files(context.manifests, snapshot, Pruners(), None, level_0=True, evolves=True).table
     group, first = live.buckets()
@@ -115,8 +122,10 @@ def layout_of(context: TableContext, snapshot: Snapshot | None) -> Layout:
     at = np.flatnonzero(is_flushed)
     created = live.created(at)
     np.minimum.at(oldest, group[at], np.where(created == UNKNOWN_TIME, np.iinfo(np.int64).max, created))
-    is_parquet = context.options["file.format"] == "parquet"
-    merges = context.is_keyed and not hides_level_0(context.schema, context.options)
+    file_format = context.options["file.format"]
+    hides = hides_level_0(context.schema, context.options)
+    scanned = np.where(is_flushed & hides, 0, live.file_size)
+    merges = context.is_keyed and not hides
     target = max(1, context.options.target_file_bytes(keyed=context.is_keyed))
     return Layout(
         partitions=live.partitions,
@@ -132,8 +141,11 @@ def layout_of(context: TableContext, snapshot: Snapshot | None) -> Layout:
         needed_files=np.maximum(1, -(-size // target)),
         deleted=summed(live.deleted(np.arange(len(live)))),
         without_index=np.bincount(group[_without_index(context, live)], minlength=count),
-        tail_bytes=summed(np.minimum(live.file_size, TAIL_BYTES if is_parquet else 0)),
+        tail_bytes=summed(np.minimum(scanned, TAIL_BYTES if file_format == "parquet" else 0)),
+        scanned_bytes=summed(scanned),
+        scan_requests=summed(np.where(is_flushed & hides, 0, file_requests(live.file_size, file_format))),
         oldest_level_0=np.where(oldest == np.iinfo(np.int64).max, UNKNOWN_TIME, oldest),
+        file_format=file_format,
     )
 
 

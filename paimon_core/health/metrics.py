@@ -1,11 +1,12 @@
-"""metrics: the measures of tables as OpenMetrics text, which Prometheus and its agents read.
+"""metrics: the measures of tables as gauges, and these as OpenMetrics text, which Prometheus and its agents read.
 
-Needs the package ``prometheus_client`` (extra ``metrics``).
+The text needs the package ``prometheus_client`` (extra ``metrics``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -56,20 +57,68 @@ MEASURES: Mapping[str, str] = MappingProxyType(
 """The help text of each measure of ``Health.measures``; the name of its metric is ``paimon_table_`` and its name."""
 
 
-def open_metrics(healths: Iterable[Health], unreadable: Iterable[str] = ()) -> str:
-    """Return gauges of tables as OpenMetrics text, with the labels ``table`` and ``branch``.
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """One metric of tables: its name, help text, the names of its labels, and (values of the labels, value)."""
 
-    ``unreadable`` are tables that could not be examined: they have the gauge ``paimon_table_unreadable`` only. Raises
-    UnsupportedFeature when ``prometheus_client`` is not installed.
+    name: str
+    text: str
+    labels: tuple[str, ...]
+    samples: Sequence[tuple[tuple[str, ...], float]]
+
+
+def gauges_of(healths: Sequence[Health], unreadable: Iterable[str] = ()) -> list[Gauge]:
+    """Return the gauges of tables, with the labels ``table`` and ``branch``.
+
+    ``unreadable`` are tables that could not be examined: they have the gauge ``paimon_table_unreadable`` only.
+    """
+    labels = ("table", "branch")
+    of = [(health.table, health.branch) for health in healths]
+    findings = [
+        ((*at, severity.value), sum(finding.severity is severity for finding in health.findings))
+        for at, health in zip(of, healths, strict=True)
+        for severity in Severity
+    ]
+    found = [
+        Gauge(
+            f"{PREFIX}score",
+            "100 for a table that costs no more than it needs to.",
+            labels,
+            [(at, health.score) for at, health in zip(of, healths, strict=True)],
+        ),
+        Gauge(f"{PREFIX}findings", "Findings of each severity.", (*labels, "severity"), findings),
+        Gauge(
+            f"{PREFIX}unreadable",
+            "1 for a table that could not be examined.",
+            ("table",),
+            [((name,), 1) for name in unreadable],
+        ),
+    ]
+    for measure, text in MEASURES.items():
+        values = [(at, health.measures[measure]) for at, health in zip(of, healths, strict=True)]
+        found.append(Gauge(PREFIX + measure, text, labels, values))
+    return found
+
+
+def open_metrics(healths: Sequence[Health], unreadable: Iterable[str] = ()) -> str:
+    """Return the gauges of tables as OpenMetrics text; arguments: see ``gauges_of``.
+
+    Raises UnsupportedFeature when ``prometheus_client`` is not installed.
     """
     try:
+        from prometheus_client.metrics_core import GaugeMetricFamily
         from prometheus_client.openmetrics.exposition import generate_latest
         from prometheus_client.registry import Collector, CollectorRegistry
     except ImportError as error:
         raise UnsupportedFeature(
             "metrics need the package prometheus_client: pip install paimon-core[metrics]"
         ) from error
-    found = list(_families(list(healths), list(unreadable)))
+    found: list[Metric] = []
+    for gauge in gauges_of(healths, unreadable):
+        family = GaugeMetricFamily(gauge.name, gauge.text, labels=gauge.labels)
+        for values, number in gauge.samples:
+            family.add_metric(values, number)
+        found.append(family)
 
     class Tables(Collector):
         def collect(self) -> list[Metric]:
@@ -78,25 +127,3 @@ def open_metrics(healths: Iterable[Health], unreadable: Iterable[str] = ()) -> s
     registry = CollectorRegistry()
     registry.register(Tables())
     return str(generate_latest(registry).decode())  # type: ignore[no-untyped-call]
-
-
-def _families(healths: list[Health], unreadable: list[str]) -> Iterator[Metric]:
-    from prometheus_client.metrics_core import GaugeMetricFamily
-
-    labels = ("table", "branch")
-    score = GaugeMetricFamily(f"{PREFIX}score", "100 for a table that costs no more than it needs to.", labels=labels)
-    findings = GaugeMetricFamily(f"{PREFIX}findings", "Findings of each severity.", labels=(*labels, "severity"))
-    damaged = GaugeMetricFamily(f"{PREFIX}unreadable", "1 for a table that could not be examined.", labels=("table",))
-    for health in healths:
-        score.add_metric((health.table, health.branch), health.score)
-        for severity in Severity:
-            count = sum(finding.severity is severity for finding in health.findings)
-            findings.add_metric((health.table, health.branch, severity.value), count)
-    for name in unreadable:
-        damaged.add_metric((name,), 1)
-    yield from (score, findings, damaged)
-    for measure, text in MEASURES.items():
-        family = GaugeMetricFamily(PREFIX + measure, text, labels=labels)
-        for health in healths:
-            family.add_metric((health.table, health.branch), health.measures[measure])
-        yield family

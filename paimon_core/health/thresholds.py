@@ -59,6 +59,13 @@ class Thresholds:
     ``score``.
     """
 
+    filter_scans: int = 100
+    """Recorded scans with a filter: with fewer, nothing is concluded from them."""
+    filter_read_share: float = 0.5
+    """The share of the files that the plans of scans with a filter keep."""
+    filter_days: float = 30.0
+    """The days in which no recorded scan filtered an indexed column."""
+
     def __post_init__(self) -> None:
         """Raise InvalidRequest for a value that is negative, not a number or of another type than the default."""
         for f in dataclasses.fields(self):

@@ -21,6 +21,7 @@ from paimon_core.metadata.read_again import is_missing
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.plan.plan_scan import ScanPlan, plan_scan
+from paimon_core.plan.recorded_filters import record_filter
 from paimon_core.plan.repack import evenly
 from paimon_core.plan.split import Split
 from paimon_core.plan.units import enough_splits
@@ -112,15 +113,17 @@ SNAPSHOT_ROWS = PlannedRows(snapshot_plan)
 def _plan(scan: ScanDescription, snapshot: Snapshot | None) -> ScanPlan:
     context = scan.context
     protect(context, snapshot)
+    where = None if scan.where is None else scan.where.only(context.schema.by_name)
     plan = plan_scan(
         snapshot=snapshot,
         schema=context.schema,
         options=context.options,
         manifests=context.manifests,
         schemas=context.schemas.read,
-        where=None if scan.where is None else scan.where.only(context.schema.by_name),
+        where=where,
         created_from=scan.created_from,
     )
+    record_filter(context.paths.root, where, plan.counts)
     check_full_scan(context, plan)
     return plan
 

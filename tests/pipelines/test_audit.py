@@ -8,10 +8,12 @@ from xml.etree import ElementTree
 import pyarrow as pa
 import pytest
 
+from paimon_core.health.finding import Health
 from paimon_core.table.table import Table
 from paimon_lake.check_result import CheckResult
 from paimon_lake.cli.main import main
 from paimon_lake.loads.rejected.rejects import open_rejects
+from paimon_lake.steps import lake_metrics
 from paimon_lake.steps.audit import audit, audits_of
 from tests.support.lakes import SmallLake
 
@@ -108,3 +110,21 @@ def test_metrics_of_a_lake(dry_lake: SmallLake, table: Table, capsys: pytest.Cap
     printed = capsys.readouterr()
     assert f'paimon_table_unreadable{{table="{NAME}"}} 1.0' in printed.out
     assert f"paimon-lake metrics: {NAME}: corrupt-table: " in printed.err
+
+
+def test_metrics_of_a_lake_are_sent_to_a_collector(
+    dry_lake: SmallLake, table: Table, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[tuple[list[str], dict[str, str], str]] = []
+
+    def send(healths: list[Health], failures: dict[str, str], url: str) -> int:
+        sent.append(([health.table for health in healths], failures, url))
+        return 36
+
+    monkeypatch.setattr(lake_metrics, "send_metrics", send)
+    assert main(["metrics", "--otlp", "http://host:4318", "--configs", str(dry_lake.folder)]) == 0
+    assert capsys.readouterr().out == "sent 36 values\n"
+    assert sent == [([NAME], {}, "http://host:4318")]
+    monkeypatch.undo()
+    assert main(["metrics", "--otlp", "host", "--configs", str(dry_lake.folder)]) == 2
+    assert "must be a URL such as" in capsys.readouterr().err

@@ -28,7 +28,8 @@ def many_sorted_runs(facts: Facts) -> Iterator[Finding]:
     stop = int(options[RUNS_STOP] or trigger + 3)
     waits = most >= stop and not options["write-only"]
     size = int(layout.bytes[ill].sum())
-    also = f", and so have {counted(others, 'other bucket')}" if (others := int(ill.sum()) - 1) else ""
+    others = int(ill.sum()) - 1
+    also = f", and so {'has' if others == 1 else 'have'} {counted(others, 'other bucket')}" if others else ""
     hidden = hides_level_0(facts.context.schema, options)
     yield Finding(
         name="many-sorted-runs",

@@ -1,4 +1,4 @@
-"""Rules about what holds old files: snapshots, tags, branches and consumers."""
+"""Rules about what holds old files: snapshots, tags, branches and consumers; and which of them are damaged."""
 
 from __future__ import annotations
 
@@ -13,6 +13,29 @@ from paimon_core.options.scan_position import OTHER_BRANCHES
 
 KEPT = 100
 """The largest number of snapshots that the advice keeps."""
+
+
+def damaged_snapshots(facts: Facts) -> Iterator[Finding]:
+    """Find snapshots, tags, changelogs and branches that cannot be read, although the latest version can."""
+    damages = facts.held.damages
+    if not damages:
+        return
+    first, error = next(iter(damages.items()))
+    more = f"; {counted(len(damages) - 1, 'more damage')}" if len(damages) > 1 else ""
+    on = sorted({what.partition(" of branch ")[2] or facts.context.branch for what in damages})
+    yield Finding(
+        name="damaged-snapshot",
+        severity=Severity.ERROR,
+        measure=len(damages),
+        threshold=0,
+        threshold_from="always a finding",
+        text=f"{first} cannot be read: {error}{more}. The latest version can be read, but expiry and the removal of "
+        "orphans fail, and the bytes that old versions hold are not all known",
+        command=" && ".join(facts.command_on(branch, "repair", "--apply") for branch in on),
+        mend_cost="moves the files that cannot be read, and all snapshots before them, to a quarantine: these versions "
+        "can then no longer be read. Without --apply it prints the plan",
+        arguments={"branches": on},
+    )
 
 
 def no_expiry(facts: Facts) -> Iterator[Finding]:
@@ -112,7 +135,7 @@ def forgotten_branches(facts: Facts) -> Iterator[Finding]:
         text=f"nobody has committed to {'branch' if len(ill) == 1 else 'branches'} {names} for {age:,.1f} days: only "
         f"{'it uses' if len(ill) == 1 else 'they use'} {megabytes(size)} of data files",
         command=" && ".join(facts.command("branches delete", one.name, "--apply") for one in ill),
-        mend_cost=f"the rows that only {'it has' if len(ill) == 1 else 'they have'} are lost; an orphan removal then "
+        mend_cost=f"deletes the rows that only {'it has' if len(ill) == 1 else 'they have'}; an orphan removal then "
         f"frees {megabytes(size)}",
         cost_bytes=size,
         arguments={"branches": [one.name for one in ill]},
@@ -154,6 +177,7 @@ def _unread_since(facts: Facts, consumer: Consumer) -> int:
 
 
 HISTORY_RULES: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
+    damaged_snapshots,
     no_expiry,
     stale_tags,
     forgotten_branches,

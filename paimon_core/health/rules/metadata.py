@@ -51,7 +51,7 @@ def useless_indexes(facts: Facts) -> Iterator[Finding]:
     if not useless:
         return
     names = ", ".join(useless)
-    changes = _without(indexed, useless)
+    changes = without_indexes(indexed, useless)
     yield Finding(
         name="useless-index",
         severity=Severity.WARNING,
@@ -61,13 +61,13 @@ def useless_indexes(facts: Facts) -> Iterator[Finding]:
         text=f"columns {names} have a file index, but a partition column or the first column of the primary key "
         "chooses files by partitions and key ranges: each written file pays for an index that finds nothing more",
         command=facts.command("alter", *changes),
-        mend_cost="new files have no such index; existing files keep it until they are rewritten",
+        mend_cost="writes a new schema: new files have no such index; existing files keep it until they are rewritten",
         cost_bytes=0,
         arguments={"changes": changes},
     )
 
 
-def _without(indexed: Sequence[IndexedColumn], useless: Collection[str]) -> list[str]:
+def without_indexes(indexed: Sequence[IndexedColumn], useless: Collection[str]) -> list[str]:
     """Return the changes of options that end the indexes of some columns and keep the others."""
     changes = []
     for kind in dict.fromkeys(one.kind for one in indexed if one.column in useless):
@@ -116,7 +116,7 @@ def conflicting_options(facts: Facts) -> Iterator[Finding]:
         threshold_from="always a finding",
         text="; ".join(texts),
         command=facts.command("alter", *changes),
-        mend_cost="one new schema file; later writes and maintenance obey it",
+        mend_cost="writes one new schema file; later writes and maintenance obey it",
         cost_bytes=0,
         arguments={"changes": changes},
     )

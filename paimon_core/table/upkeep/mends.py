@@ -1,7 +1,8 @@
-"""mend: does what a finding of health advises. mend_table: runs all mends of a table that are safe or named."""
+"""Mends: ``mend`` does what a finding of health advises, ``mend_table`` runs the mends of a table."""
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 from paimon_core.errors import InvalidRequest, PaimonError
 from paimon_core.health.finding import FINDINGS, Finding, Health
 from paimon_core.health.thresholds import Thresholds
+from paimon_core.metadata.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    from paimon_core.predicate import Where
     from paimon_core.table.table import Table
 
 MORE_RUNS = 3
@@ -18,6 +21,22 @@ MORE_RUNS = 3
 
 A compaction packs about 128 small files into one, so four compactions pack more than 100 million files into one.
 """
+
+
+def compact_fully(
+    table: Table, where: Where | None = None, partition_idle_time: datetime.timedelta | None = None
+) -> Snapshot | None:
+    """Compact fully, and repeat this for an append table while there are files to pack; return the last snapshot.
+
+    Arguments and errors: see ``Table.compact``.
+    """
+    last = table.compact(True, where, partition_idle_time=partition_idle_time).snapshot
+    for _ in range(0 if last is None or table.context.is_keyed else MORE_RUNS):
+        snapshot = table.compact(True, where, partition_idle_time=partition_idle_time).snapshot
+        if snapshot is None:
+            break
+        last = snapshot
+    return last
 
 
 def mend(table: Table, finding: Finding) -> Any:
@@ -76,13 +95,16 @@ def _is_chosen(finding: Finding, names: Collection[str]) -> bool:
 
 
 def _full(table: Table, arguments: Mapping[str, Any]) -> Any:
-    """Compact fully, and repeat this for an append table while there are files to pack; return the last snapshot."""
-    last = table.compact(full=True).snapshot
-    for _ in range(0 if table.context.is_keyed else MORE_RUNS):
-        if (snapshot := table.compact(full=True).snapshot) is None:
-            break
-        last = snapshot
-    return last
+    return compact_fully(table)
+
+
+def _repair(table: Table, arguments: Mapping[str, Any]) -> Any:
+    """Repair each branch of the finding, and return the last report."""
+    report = None
+    for name in arguments["branches"]:
+        branch = table if name == table.context.branch else table.branch(name)
+        report = branch.maintenance.apply(branch.maintenance.plan_repair())
+    return report
 
 
 def _rescale(table: Table, arguments: Mapping[str, Any]) -> Any:
@@ -111,6 +133,10 @@ def _expire_consumers(table: Table, arguments: Mapping[str, Any]) -> Any:
     return f"deleted {', '.join(dead) or 'no consumer'}"
 
 
+def _add_indexes(table: Table, arguments: Mapping[str, Any]) -> Any:
+    return table.alter(*arguments["changes"]).rewrite_file_index()
+
+
 def _alter(table: Table, arguments: Mapping[str, Any]) -> Any:
     altered = table.alter(*arguments["changes"])
     return f"altered to schema {altered.schema.id}"
@@ -124,6 +150,7 @@ MENDS: Mapping[str, Callable[[Table, Mapping[str, Any]], Any]] = {
     "kept-deletes": _full,
     "many-manifests": lambda table, _: table.maintenance.compact_manifests(),
     "missing-indexes": lambda table, _: table.rewrite_file_index(),
+    "damaged-snapshot": _repair,
     "no-expiry": lambda table, arguments: table.expire_snapshots(
         keep_last=1, keep_max=arguments["keep_max"], limit=1 << 31
     ),
@@ -135,5 +162,7 @@ MENDS: Mapping[str, Callable[[Table, Mapping[str, Any]], Any]] = {
     "dead-consumer": _expire_consumers,
     "conflicting-options": _alter,
     "useless-index": _alter,
+    "unused-index": _alter,
+    "unindexed-filter": _add_indexes,
 }
 """By name of a finding: the function that mends it. The mend of ``small-partitions`` needs a decision of a person."""

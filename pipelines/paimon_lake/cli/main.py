@@ -27,7 +27,7 @@ from paimon_lake.steps.audit import audit
 from paimon_lake.steps.check_and_rollback import fsck, rollback
 from paimon_lake.steps.doctor import doctor
 from paimon_lake.steps.expiry import expire
-from paimon_lake.steps.lake_metrics import lake_metrics
+from paimon_lake.steps.lake_metrics import lake_metrics, send_lake_metrics
 from paimon_lake.steps.maintenance import compact, tag
 from paimon_lake.steps.rejects_upkeep import expire_rejects, fsck_rejects, sweep_rejects
 from paimon_lake.steps.sweep import sweep
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             followed = follow(settings, asked)
             return 1 if followed.failing else STALE if followed.stale else 0
         if asked.command == "metrics":
-            return _metrics(settings)
+            return _metrics(settings, asked.otlp)
         if asked.command == "audit":
             return _audit(settings, asked)
         is_stale = False
@@ -130,7 +130,14 @@ def _parser() -> argparse.ArgumentParser:
     _table(add("audit", "check the loads, the keys and the files of a table, or of all"), required=False)
     add_lake_commands(add)
     add_arguments(add("follow", "load tables again and again, and compact them meanwhile, until it is stopped"))
-    add("metrics", "print the measures of the tables as OpenMetrics text")
+    metrics = add("metrics", "print the measures of the tables as OpenMetrics text")
+    metrics.add_argument(
+        "--otlp",
+        nargs="?",
+        const="",
+        metavar="URL",
+        help="send them to this OpenTelemetry collector (default: OTEL_EXPORTER_OTLP_ENDPOINT) instead of printing",
+    )
     add("show", "list the tables: visible rows, snapshots, files per level, tags, lag behind sources of changes")
     return parser
 
@@ -208,9 +215,13 @@ def _show(settings: Settings) -> int:
     return 1 if any(v.problem or v.lag_problem for v in found) else 0
 
 
-def _metrics(settings: Settings) -> int:
-    text, failures = lake_metrics(settings)
-    print(text, end="")
+def _metrics(settings: Settings, otlp: str | None) -> int:
+    if otlp is None:
+        text, failures = lake_metrics(settings)
+        print(text, end="")
+    else:
+        sent, failures = send_lake_metrics(settings, otlp)
+        print(f"sent {sent:,} values")
     for name, reason in failures.items():
         print(f"paimon-lake metrics: {name}: {reason}", file=sys.stderr)
     return 1 if failures else 0

@@ -124,6 +124,7 @@ def test_a_table_that_is_dropped_meanwhile_is_left_out(lake, capsys, monkeypatch
         (["--threshold", "snapshots=x"], "--threshold takes NAME=NUMBER, not 'snapshots=x'"),
         (["--threshold", "snapshots=-3"], "the threshold snapshots must be a whole number of 0 or more"),
         (["nowhere"], "no database nowhere"),
+        ([""], "must be text that is not blank"),
         (["a.none"], "a.none"),
         (["a", "--branch", "x"], "--branch needs the name of a table"),
         (["a.fine", "--branch", "x"], "x"),

@@ -15,6 +15,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
+from paimon_core.cli.main import main
 from paimon_core.health.check import RULES
 from paimon_core.health.finding import FINDINGS
 from paimon_core.health.thresholds import Thresholds
@@ -93,7 +94,7 @@ def test_many_small_commits(catalog):
     found = [(f.name, f.severity) for f in health.findings]
     assert found == [("many-sorted-runs", "error"), ("small-files", "warning"), ("conflicting-options", "warning")]
     assert health.measures["most_sorted_runs"] >= 12
-    assert health.measures["scan_requests"] == 4 + health.measures["manifests"] + 2 * 24
+    assert health.measures["scan_requests"] == 8 + health.measures["manifests"] + 24
     mended(table, "many-sorted-runs", few)
     assert table.refresh().health(few).score > health.score + 20
 
@@ -114,6 +115,15 @@ def test_more_small_files_than_one_compaction_packs_into_one(catalog):
     for n in range(20):
         table.write(rows(n, 1))
     mended(table, "small-files", Thresholds(avoidable_files=2))
+    assert table.refresh().health().measures["files"] == 1
+
+
+def test_a_full_compaction_on_the_command_line_packs_all_small_files(catalog, warehouse):
+    options = {"write-only": "true", "source.split.open-file-cost": "128 mb"}  # four files are one task of a compaction
+    table = catalog.create_table("db.t", SCHEMA, options=options)
+    for n in range(20):
+        table.write(rows(n, 1))
+    assert main(["compact", "db.t", "--full", "--warehouse", str(warehouse)]) == 0
     assert table.refresh().health().measures["files"] == 1
 
 
@@ -421,14 +431,58 @@ def test_a_new_branch_of_an_old_version_is_not_forgotten(catalog, later):
     assert [one.arguments["branches"] for one in health.findings] == [["c"]], "reads need the branch b"
 
 
-def test_a_damaged_branch_is_an_error(catalog):
+def test_an_old_version_that_cannot_be_read_is_a_finding(catalog):
+    table = keyed(catalog, write_only="false")
+    for n in range(4):
+        table.write(rows(10 * n, 10))
+    table.tags.create("bad")
+    table.tags.create("good", snapshot=2)
+    table.branches.create("b", tag="good")
+    place = Path(table.location)
+    assert names(table) == []
+    held = table.health().measures
+    for name in ("snapshot/snapshot-1", "tag/tag-bad", "branch/branch-b/snapshot/snapshot-2"):
+        (place / name).write_text("{")
+    delta = table.context.snapshots.read(3).delta_manifest_list
+    (place / "manifest" / delta).write_bytes(b"no list")
+    table = catalog.table("db.t")
+    health = table.health()
+    (finding,) = health.findings
+    assert (finding.name, finding.severity, finding.measure, finding.safe) == ("damaged-snapshot", "error", 4, False)
+    assert finding.text.startswith("snapshot 1 cannot be read: ")
+    repair = "paimon-core repair db.t --apply"
+    assert finding.command == f"{repair} --branch b && {repair}"
+    assert {name: health.measures[name] for name in ("live_bytes", "files", "tags", "branches")} == {
+        "live_bytes": held["live_bytes"],
+        "files": held["files"],
+        "tags": 1,
+        "branches": 1,
+    }
+    before = table.scan().to_arrow().sort_by("id")
+    table.mend(finding)
+    table = catalog.table("db.t")
+    assert names(table) == []
+    assert table.scan().to_arrow().sort_by("id") == before
+
+
+def test_a_damaged_latest_version_is_an_error(catalog):
+    table = keyed(catalog)
+    table.write(rows(0, 10))
+    (Path(table.location) / "manifest" / table.latest_snapshot().delta_manifest_list).write_bytes(b"no list")
+    with pytest.raises(paimon.CorruptTable, match="manifest-list-"):
+        catalog.table("db.t").health()
+
+
+@pytest.mark.parametrize("schema", [b"{", None])
+def test_a_branch_without_a_readable_schema(catalog, schema):
     table = keyed(catalog, write_only="false")
     table.write(rows(0, 10))
     table.tags.create("start")
     table.branches.create("b", tag="start")
-    (Path(table.location) / "branch" / "branch-b" / "snapshot" / "snapshot-1").write_text("{")
-    with pytest.raises(paimon.CorruptTable, match="snapshot-1"):
-        table.health()
+    path = Path(table.location) / "branch" / "branch-b" / "schema" / "schema-0"
+    path.write_bytes(schema) if schema else path.unlink()
+    found = table.health().findings
+    assert [f.text.partition(" cannot")[0] for f in found] == (["the schema of branch b"] if schema else [])
 
 
 def test_a_snapshot_without_its_changelog_can_be_examined(catalog):

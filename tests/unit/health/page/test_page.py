@@ -229,14 +229,13 @@ def test_what_earlier_snapshots_wrote_is_not_guessed_and_tags_hold_bytes(catalog
     assert len(marks(page.pictures()["Snapshots, tags and branches"], "circle", "branch")) == 1
 
 
-def test_a_branch_that_cannot_be_read_is_an_error(catalog):
+def test_a_branch_that_cannot_be_read_is_a_finding(catalog):
     table = keyed(catalog, bucket="1")
     table.write(rows([0]))
     table.branches.create("b<r>oken")
     for path in Path(table.location, "branch", "branch-b<r>oken", "schema").iterdir():
         path.write_text("junk")
-    with pytest.raises(paimon.CorruptTable, match="b<r>oken"):
-        table.report()
+    assert "the schema of branch b<r>oken cannot be read: " in Page(table.report()).text
 
 
 def test_a_table_without_snapshots(catalog):
