@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from paimon_core.metadata.stores.tag_store import Tag
     from paimon_core.plan.split import Split
     from paimon_core.predicate import Predicate, col, target
+    from paimon_core.progress_meter import Progress, progress
     from paimon_core.query.scan import Scan
     from paimon_core.schema import DataField, TableSchema
     from paimon_core.table.rows.merge_clauses import Delete, Insert, Update
@@ -100,6 +101,7 @@ __all__ = [
     "PlanOutdated",
     "Predicate",
     "Prepared",
+    "Progress",
     "ReadOutdated",
     "Scan",
     "SchemaMismatch",
@@ -121,6 +123,7 @@ __all__ = [
     "Variant",
     "col",
     "open_catalog",
+    "progress",
     "target",
 ]
 
@@ -163,6 +166,7 @@ _NAMES_OF = {
     "metadata.stores.tag_store": ("Tag",),
     "predicate": ("Predicate", "col", "target"),
     "plan.split": ("Split",),
+    "progress_meter": ("Progress", "progress"),
     "schema": ("DataField", "TableSchema"),
     "table.rows.merge_clauses": ("Delete", "Insert", "Update"),
     "table.writes.prepared": ("Prepared",),

@@ -10,6 +10,7 @@ Commands remove nothing without --apply (``doctor``: without --fix).
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from paimon_core.cli.catalogs import open_catalog_of
 from paimon_core.cli.commands import WITHOUT_WAREHOUSE, parser
 from paimon_core.cli.output import Output, OutputError, discard_output
 from paimon_core.errors import AlreadyExists, CorruptTable, InvalidRequest, NotFound, PaimonError
+from paimon_core.progress_meter import progress
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,7 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(args: argparse.Namespace) -> int:
     out = Output(args.json)
     alone = args.command in WITHOUT_WAREHOUSE
-    code: int = args.run(args, out) if alone else args.run(open_catalog_of(args), args, out)
+    told = progress() if sys.stderr is not None and sys.stderr.isatty() else contextlib.nullcontext()
+    with told:
+        code: int = args.run(args, out) if alone else args.run(open_catalog_of(args), args, out)
     return code
 
 

@@ -36,6 +36,7 @@ from paimon_core.metadata.known_deletes import has_no_deletes
 from paimon_core.metadata.latest_snapshot import latest_entries
 from paimon_core.metadata.table_identity import refreshed
 from paimon_core.parallel_work import run_parallel
+from paimon_core.progress_meter import meter
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.lookup_reader import Marks
 from paimon_core.read.section_merge import SectionMerge
@@ -121,13 +122,17 @@ def run_tasks(context: TableContext, tasks: Sequence[CompactionTask]) -> list[Co
     If one task fails, the new files of all tasks are deleted.
     """
     done: list[CommitMessage] = []
+    progress = meter("compact", "bytes", sum(task.input_bytes for task in tasks))
 
     def run(task: CompactionTask) -> CommitMessage:
         done.append(message := run_task(context, task))
+        progress.advance(task.input_bytes)
         return message
 
     with aborted_on_error(done, context):
-        return run_parallel(run, tasks)
+        messages = run_parallel(run, tasks)
+        progress.complete()
+        return messages
 
 
 def _rewrite(

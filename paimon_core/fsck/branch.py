@@ -18,8 +18,9 @@ from paimon_core.fsck.history.snapshot_chain import Step, steps_of
 from paimon_core.fsck.indexes import check_indexes
 from paimon_core.fsck.live_files import CheckedFiles
 from paimon_core.fsck.schemas import check_schema_of, check_schemas
-from paimon_core.metadata.manifests.entries import FileKind
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.progress_meter import meter
 
 
 def check_branch(run: CheckRun) -> None:
@@ -64,7 +65,13 @@ def _visit(run: CheckRun, location: Location, *, changelog: bool = False) -> Vis
     """Return the function that checks the rows of each file in a deep check, None in a quick check."""
     if not run.deep:
         return None
-    return lambda entry, path: check_rows(run, entry, path, location, changelog=changelog)
+    progress = meter("check", "files")
+
+    def visit(entry: ManifestEntry, path: str) -> None:
+        check_rows(run, entry, path, location, changelog=changelog)
+        progress.advance(1)
+
+    return visit
 
 
 def _check_step(run: CheckRun, step: Step, buckets: Buckets) -> None:

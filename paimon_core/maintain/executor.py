@@ -13,6 +13,7 @@ from typing import Protocol
 
 from paimon_core.maintain.candidate_files import Directory, Found, candidates
 from paimon_core.metadata.context import TableContext
+from paimon_core.progress_meter import meter
 
 
 class WorkExecutor(Protocol):
@@ -57,6 +58,6 @@ def find_candidates(
 def delete_files(executor: WorkExecutor | None, context: TableContext, paths: Sequence[str]) -> None:
     """Delete the files with the executor; without an executor, in this process."""
     if executor is None:
-        context.storage.delete(paths)
+        context.storage.delete(meter("delete files", "files", len(paths)).counting(paths))
     else:
         executor.delete(context, paths)

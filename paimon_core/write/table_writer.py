@@ -24,6 +24,7 @@ from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.parallel_work import run_parallel, thread_count
+from paimon_core.progress_meter import meter
 from paimon_core.schema import RETRACTS, VALUE_KIND, DataField, RowKind
 from paimon_core.storage.paths import POSTPONE_BUCKET
 from paimon_core.write.bucket_assigner import BucketAssigner, IndexUpdate
@@ -82,6 +83,7 @@ class TableWriter:
         self._shared_bytes = 0
         self._lane = lane
         self._given: set[str] = set()
+        self._progress = meter("write", "rows")
         self._failed = False
         self._fixed_counts: dict[bytes, int] = {}
         self._own_assigner = None
@@ -149,6 +151,7 @@ class TableWriter:
         """
         context = self._context
         self._given.update(table.column_names)
+        self._progress.advance(len(table))
         rows = conform_with_defaults(table, context.schema.fields, first_row=first_row)
         if not len(rows):
             return
@@ -268,6 +271,7 @@ class TableWriter:
         when the table was dropped or re-created; all written files are deleted then.
         """
         messages = self._flush()
+        self._progress.complete()
         if self._partition_assigner is not None:
             self._partition_assigner.reset()
         return messages

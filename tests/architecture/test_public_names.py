@@ -31,6 +31,7 @@ NAMES = {
     "Plan",
     "Predicate",
     "Prepared",
+    "Progress",
     "Scan",
     "Snapshot",
     "Split",
@@ -44,6 +45,7 @@ NAMES = {
     "Variant",
     "col",
     "open_catalog",
+    "progress",
     "target",
 }
 ERRORS = {
