@@ -119,11 +119,19 @@ def data_version(result: StepResult) -> dg.DataVersion | None:
     return None if result.snapshot_id is None else dg.DataVersion(f"snapshot-{result.snapshot_id}")
 
 
-def observed(context: dg.OpExecutionContext, key: dg.AssetKey, step: Callable[[], StepResult]) -> None:
-    """Run a maintenance step and log it as an observation of the asset, because it changes no rows."""
+def observed(
+    context: dg.OpExecutionContext,
+    key: dg.AssetKey,
+    step: Callable[[], StepResult],
+    more: Callable[[StepResult], Mapping[str, Any]] = lambda result: {},
+) -> None:
+    """Run a maintenance step and log it as an observation of the asset, because it changes no rows.
+
+    ``more`` returns further metadata.
+    """
     result = attempt(step)
     context.log.info(result.sentence())
-    metadata = {"paimon/step": result.step, **result_metadata(result)}
+    metadata = {**more(result), "paimon/step": result.step, **result_metadata(result)}
     context.log_event(dg.AssetObservation(key, metadata=metadata))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -104,6 +105,11 @@ def test_a_range_of_days_is_one_run_with_one_session_and_one_commit(
     assert metadata["dagster/row_count"].value == 2 * ORDERS_A_DAY
     assert metadata["paimon/snapshot_id"].value == 1
     assert "| 0 | 0 → 2 |" in str(metadata["paimon/levels"].value)
+    assert [sorted(str(day) for day in events if "paimon/health" in events[day].metadata)] == [["2024-02-01"]]
+    shown = str(events["2024-02-01"].metadata["paimon/health"].value)
+    assert re.findall(r"!\[(\w+)\]\(data:image/svg", shown) == ["files", "buckets", "rows", "bytes", "history"]
+    assert type(metadata["paimon/score"].value) is int
+    assert type(metadata["paimon/read_amplification"].value) is float
     assert data_version(instance, ORDERS) == "snapshot-1"
     assert instance.get_materialized_partitions(asset_key(ORDERS)) == {"2024-01-31", "2024-02-01"}
     checks = {check.check_name: check.passed for check in result.get_asset_check_evaluations()}
@@ -249,6 +255,7 @@ def test_the_doctor_reports_and_mends_only_what_its_config_says(run: Run, settin
     (mended,) = observations(run("doctor", run_config=config))
     assert (mended["mends"], mended["findings"]) == (1, 0)
     assert mended["step"] == "doctor"
+    assert "![files](data:image/svg+xml;base64," in mended["health"]
     found = {(c.asset_key.path[-1], c.check_name): c.metadata for c in run("audit").get_asset_check_evaluations()}
     health = found["customers", "health"]
     assert health["paimon/score"].value == mended["score"]

@@ -4,6 +4,7 @@ Core functions:
 
 - ``apply``: creates and alters the declared tables
 - ``audit``: runs the audits of a table
+- ``examine``: the health of a table, with pictures
 - ``compact``: compacts a table
 - ``expire``: expires snapshots and partitions
 - ``sweep``: removes orphans and purges quarantines
