@@ -27,6 +27,7 @@ from paimon_dagster.factories.maintenance import (
 from paimon_dagster.factories.tables import source_spec, table_asset
 from paimon_dagster.resources import LakeResource, SparkResource, lake_key, place_of, spark_key
 from paimon_dagster.sensors.changes_sensor import changes_sensor
+from paimon_dagster.sensors.commits_sensor import commits_sensor
 from paimon_dagster.sensors.compaction_sensor import compaction_sensor
 from paimon_dagster.sensors.file_sensor import files_sensor
 from paimon_dagster.sensors.stale_sensor import stale_sensor
@@ -69,7 +70,7 @@ def _definitions(
     nightly, sweeping = nightly_job(chosen, translator), sweep_job(chosen, translator)
     files = files_sensor(chosen, loads, translator)
     automation, stale = automation_sensor(chosen, translator), stale_sensor(chosen, loads, translator)
-    changes = changes_sensor(chosen, loads, translator)
+    changes, commits = changes_sensor(chosen, loads, translator), commits_sensor(chosen, translator)
     return dg.Definitions(
         assets=table_assets(settings, translator, chosen.tables),
         asset_checks=table_checks(chosen, translator),
@@ -88,7 +89,7 @@ def _definitions(
         ],
         sensors=[
             compaction_sensor(chosen, compactions, translator),
-            *(sensor for sensor in (files, automation, stale, changes) if sensor is not None),
+            *(sensor for sensor in (files, automation, stale, changes, commits) if sensor is not None),
         ],
         resources={
             lake_key(translator): LakeResource(**place),

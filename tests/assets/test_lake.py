@@ -100,6 +100,7 @@ def test_the_jobs_and_sensors_follow_the_schedules(tmp_path: Path) -> None:
     repository = definitions.get_repository_def()
     assert {sensor.name: sensor.default_status.value for sensor in repository.sensor_defs} == {
         "compaction": "RUNNING",
+        "commits": "RUNNING",
         "files": "RUNNING",
         "inputs": "RUNNING",
     }

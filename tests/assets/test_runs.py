@@ -24,6 +24,7 @@ from paimon_dagster.metadata import asset_key
 from paimon_dagster.resources import SparkResource
 from paimon_lake.declarations import Settings
 from paimon_lake.loads import load as load_module
+from paimon_lake.loads.load import load_table
 from paimon_lake.tables import open_table
 from tests.support.orders_lake import ORDERS_A_DAY, orders_lake
 
@@ -204,6 +205,23 @@ def test_the_sensor_asks_once_a_snapshot_and_not_while_a_run_is_under_way(
     after = tick(busy.cursor)
     assert not after.run_requests
     assert after.cursor == "[]"
+
+
+def test_a_load_of_the_command_line_materializes_its_days_and_a_load_of_dagster_is_not_repeated(
+    run: Run, instance: dg.DagsterInstance, settings: Settings, spark: SparkSession
+) -> None:
+    run(names=(ORDERS,), partition_key="2024-01-30")
+    load_table(lambda: spark, settings, ORDERS, ["2024-01-31", "2024-02-01"])
+    definitions = build_definitions(settings)
+    lake = definitions.resources["lake"]  # type: ignore[index]
+    with dg.build_sensor_context(instance=instance, resources={"lake": lake}) as context:
+        found = definitions.resolve_sensor_def("commits").evaluate_tick(context)
+    events = [event for event in found.asset_events if isinstance(event, dg.AssetMaterialization)]
+    assert [(e.partition, e.metadata["paimon/snapshot_id"].value) for e in events] == [
+        ("2024-01-31", 2),
+        ("2024-02-01", 2),
+    ]
+    assert events[0].metadata["paimon/rows_written"].value == 2 * ORDERS_A_DAY
 
 
 @pytest.mark.long

@@ -91,7 +91,8 @@ def test_both_lakes_and_own_definitions_are_in_one_code_location(project: tuple[
     own = {"compact__shop_orders", "compact__shop_revenue", "nightly", "sweep", "doctor", "audit"}
     assert jobs == {"nightly", *(f"{lake}_{name}" for lake in ("shop", "branches__north_west") for name in own)}
     assert {sensor.name for sensor in repository.sensor_defs} == {
-        *("compaction", "shop_compaction", "branches__north_west_compaction")
+        *("compaction", "shop_compaction", "branches__north_west_compaction"),
+        *("shop_commits", "branches__north_west_commits"),
     }
     assert set(definitions.resources or {}) == {
         *("spark", "lake", "shop_spark", "shop_lake", "branches__north_west_spark", "branches__north_west_lake")

@@ -62,7 +62,7 @@ def test_the_tables_their_checks_and_their_jobs(definitions: dg.Definitions) -> 
         "load__dws_carrier_day",
     }
     sensors = {sensor.name for sensor in definitions.get_repository_def().sensor_defs}
-    assert sensors == {"compaction", "inputs", "stale_partitions"}
+    assert sensors == {"compaction", "commits", "inputs", "stale_partitions"}
 
 
 def test_partitions_and_backfill_policies(definitions: dg.Definitions) -> None:
