@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 
 import dagster as dg
 
+from paimon_dagster.factories.by_hand import by_hand_jobs
 from paimon_dagster.factories.checks import table_checks
 from paimon_dagster.factories.compaction import compaction_jobs
 from paimon_dagster.factories.loads import load_jobs, load_schedules
@@ -81,6 +82,7 @@ def _definitions(
             sweeping,
             doctor_job(chosen, translator),
             audit_job(chosen, translator),
+            *by_hand_jobs(chosen, translator),
         ],
         schedules=[
             nightly_schedule(chosen, nightly, translator),

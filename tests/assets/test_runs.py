@@ -225,6 +225,22 @@ def test_a_load_of_the_command_line_materializes_its_days_and_a_load_of_dagster_
 
 
 @pytest.mark.long
+def test_a_reload_materializes_the_partitions_that_it_was_asked_for(run: Run, settings: Settings) -> None:
+    run(names=(ORDERS,), tags=RANGE)
+    config = {"table": ORDERS, "partitions": ["2024-01-31", "2024-02-01"]}
+    result = run("reload", run_config={"ops": {"reload_table": {"config": config}}})
+    events = materializations(result, ORDERS)
+    assert list(events) == ["2024-01-31", "2024-02-01"]
+    assert events["2024-02-01"].metadata["paimon/rows_written"].value == 2 * ORDERS_A_DAY
+    assert "paimon/health" in events["2024-02-01"].metadata
+    wrong = {"table": ORDERS, "partitions": ["2025-01-01"]}
+    refused = run("reload", run_config={"ops": {"reload_table": {"config": wrong}}})
+    (failure,) = [e for e in refused.all_events if e.is_step_failure]
+    assert "has no partition 2025-01-01" in str(failure.step_failure_data.error_display_string)
+    assert open_table(settings, ORDERS).scan().count() == 2 * ORDERS_A_DAY
+
+
+@pytest.mark.long
 def test_the_nightly_job_tags_before_it_expires_and_the_audit_finds_what_is_missing(
     run: Run, settings: Settings
 ) -> None:

@@ -58,6 +58,7 @@ def test_the_tables_their_checks_and_their_jobs(definitions: dg.Definitions) -> 
         "sweep",
         "doctor",
         "audit",
+        *("sort", "rescale", "expire", "tag", "branch", "delete", "rollback", "reload"),
         "load__dwd_flight_wide",
         "load__dws_carrier_day",
     }

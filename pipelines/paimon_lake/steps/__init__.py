@@ -6,6 +6,7 @@ Core functions:
 - ``audit``: runs the audits of a table
 - ``examine``: the health of a table, with pictures
 - ``compact``: compacts a table
+- ``sort``, ``rescale``, ``branch``, ``delete``: steps that a person starts
 - ``expire``: expires snapshots and partitions
 - ``sweep``: removes orphans and purges quarantines
 - ``fsck``: checks a table and fails on errors
