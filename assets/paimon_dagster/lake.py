@@ -16,6 +16,7 @@ import dagster as dg
 from paimon_dagster.factories.by_hand import by_hand_jobs
 from paimon_dagster.factories.checks import table_checks
 from paimon_dagster.factories.compaction import compaction_jobs
+from paimon_dagster.factories.lake_health import lake_health_asset, lake_health_job, lake_health_schedule
 from paimon_dagster.factories.loads import load_jobs, load_schedules
 from paimon_dagster.factories.maintenance import (
     audit_job,
@@ -72,8 +73,9 @@ def _definitions(
     files = files_sensor(chosen, loads, translator)
     automation, stale = automation_sensor(chosen, translator), stale_sensor(chosen, loads, translator)
     changes, commits = changes_sensor(chosen, loads, translator), commits_sensor(chosen, translator)
+    health, examining = lake_health_asset(chosen, translator), lake_health_job(translator)
     return dg.Definitions(
-        assets=table_assets(settings, translator, chosen.tables),
+        assets=[*table_assets(settings, translator, chosen.tables), *([health] if health is not None else [])],
         asset_checks=table_checks(chosen, translator),
         jobs=[
             *compactions.values(),
@@ -83,10 +85,12 @@ def _definitions(
             doctor_job(chosen, translator),
             audit_job(chosen, translator),
             *by_hand_jobs(chosen, translator),
+            *([examining] if health is not None else []),
         ],
         schedules=[
             nightly_schedule(chosen, nightly, translator),
             sweep_schedule(chosen, sweeping),
+            *([lake_health_schedule(chosen, examining, translator)] if health is not None else []),
             *load_schedules(chosen, loads, translator),
         ],
         sensors=[

@@ -5,6 +5,7 @@ Core functions:
 - ``apply``: creates and alters the declared tables
 - ``audit``: runs the audits of a table
 - ``examine``: the health of a table, with pictures
+- ``lake_health``: the health of all tables
 - ``compact``: compacts a table
 - ``sort``, ``rescale``, ``branch``, ``delete``: steps that a person starts
 - ``expire``: expires snapshots and partitions
