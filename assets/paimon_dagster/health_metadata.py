@@ -14,10 +14,12 @@ import dagster as dg
 from paimon_core.errors import PaimonError
 from paimon_lake.declarations import Settings
 from paimon_lake.protocol import PipelineError, StepResult
+from paimon_lake.steps.doctor import finding_text
 from paimon_lake.steps.examine import Examined, examine
 
 HEALTH = "paimon/health"
 """The key of the Markdown text with the findings and the pictures."""
+MOST_FINDINGS = 10
 MOST_BYTES = 64 << 10
 """The largest Markdown text of an event. Pictures that do not fit are left out, the last of them first."""
 
@@ -34,8 +36,8 @@ def health_metadata(settings: Settings, name: str) -> dict[str, Any]:
     health = examined.health
     numbers = {"score": health.score, "findings": len(health.findings), **health.measures}
     return {
-        **{f"paimon/{key}": value for key, value in numbers.items()},
         HEALTH: dg.MetadataValue.md(health_markdown(examined)),
+        **{f"paimon/{key}": value for key, value in numbers.items()},
     }
 
 
@@ -50,8 +52,14 @@ def without_pictures(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def health_markdown(examined: Examined) -> str:
-    """Return the sentence about a table, then its pictures; texts of the table do not become markup."""
-    parts, left_out = [quoted(examined.sentence())], []
+    """Return the score, the findings and the pictures of a table; texts of the table do not become markup."""
+    findings = examined.health.findings
+    texts = [
+        f"Score {examined.health.score} of 100." if findings else f"Score {examined.health.score} of 100, no findings."
+    ]
+    texts += [f"- {quoted(finding_text(examined.table, one))}" for one in findings[:MOST_FINDINGS]]
+    texts += [f"- {len(findings) - MOST_FINDINGS} more findings"] if findings[MOST_FINDINGS:] else []
+    parts, left_out = ["\n".join([texts[0], "", *texts[1:]]).rstrip()], []
     room = MOST_BYTES - len(parts[0]) - 200
     for name, svg in examined.pictures.items():
         shown = image(name, svg)

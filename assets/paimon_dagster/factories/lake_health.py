@@ -56,7 +56,7 @@ def lake_health_asset(settings: Settings, translator: PaimonTranslator = PLAIN) 
     def health(context: dg.AssetExecutionContext, config: LakeHealthConfig) -> dg.MaterializeResult[Any]:
         lake = lake_of(context, translator).settings
         page = lake_health(lake, f"Health of the lake {translator.name or lake.warehouse}")
-        return dg.MaterializeResult(metadata={**_numbers(page), **_report(page, lake, config.report, translator)})
+        return dg.MaterializeResult(metadata={**_report(page, lake, config.report, translator), **_numbers(page)})
 
     return health
 
@@ -89,6 +89,7 @@ def lake_health_schedule(
 def _numbers(page: LakePage) -> dict[str, Any]:
     healths = page.healths
     return {
+        "paimon/health": dg.MetadataValue.md(overview_markdown(page)),
         "paimon/tables": len(healths) + len(page.failures),
         "paimon/tables_with_findings": sum(not one.is_healthy for one in healths),
         "paimon/tables_unreadable": len(page.failures),
@@ -96,15 +97,14 @@ def _numbers(page: LakePage) -> dict[str, Any]:
         "paimon/lowest_score": min((one.score for one in healths), default=100),
         "paimon/live_bytes": sum(int(one.measures["live_bytes"]) for one in healths),
         "paimon/files": sum(int(one.measures["files"]) for one in healths),
-        "paimon/health": dg.MetadataValue.md(overview_markdown(page)),
     }
 
 
 def overview_markdown(page: LakePage) -> str:
     """Return a Markdown table of the tables: first those that cannot be read, then the lowest scores."""
     healths = sorted(page.healths, key=lambda one: (one.score, one.table))
-    lines = ["| table | score | live data | files | read | space | findings |", "|---|--:|--:|--:|--:|--:|---|"]
-    lines += [f"| {quoted(name)} | - | - | - | - | - | {quoted(error)} |" for name, error in sorted(page.failures)]
+    lines = ["| table | score | findings | live data | files | read | space |", "|---|--:|---|--:|--:|--:|--:|"]
+    lines += [f"| {quoted(name)} | - | {quoted(error)} | - | - | - | - |" for name, error in sorted(page.failures)]
     lines += [_line(one) for one in healths]
     listed, left = lines[: MOST_LISTED + 2], len(lines) - 2 - MOST_LISTED
     more = f"\n\n{left:,} more tables with higher scores are in the report." if left > 0 else ""
@@ -117,11 +117,11 @@ def _line(one: Health) -> str:
     cells = (
         quoted(one.table),
         str(one.score),
+        ", ".join(_named(finding.name, finding.severity) for finding in one.findings) or "none",
         size_text(int(m["live_bytes"])),
         f"{int(m['files']):,}",
         f"{m['read_amplification']:.2f}" if has_files else "-",
         f"{m['space_amplification']:.2f}" if has_files else "-",
-        ", ".join(_named(finding.name, finding.severity) for finding in one.findings) or "none",
     )
     return f"| {' | '.join(cells)} |"
 

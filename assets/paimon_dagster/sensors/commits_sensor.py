@@ -118,7 +118,7 @@ def _report(
         tick.lines.append(f"{name}: {len(made)} materializations")
         last = tick.events[made[-1]]
         assert isinstance(last, dg.AssetMaterialization)
-        tick.events[made[-1]] = last.with_metadata({**health_metadata(settings, name), **last.metadata})
+        tick.events[made[-1]] = last.with_metadata({**last.metadata, **health_metadata(settings, name)})
     return place
 
 
