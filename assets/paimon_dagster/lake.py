@@ -13,8 +13,10 @@ from collections.abc import Mapping, Sequence
 
 import dagster as dg
 
+from paimon_dagster.factories.by_hand import by_hand_jobs
 from paimon_dagster.factories.checks import table_checks
 from paimon_dagster.factories.compaction import compaction_jobs
+from paimon_dagster.factories.lake_health import lake_health_asset, lake_health_job, lake_health_schedule
 from paimon_dagster.factories.loads import load_jobs, load_schedules
 from paimon_dagster.factories.maintenance import (
     audit_job,
@@ -27,6 +29,7 @@ from paimon_dagster.factories.maintenance import (
 from paimon_dagster.factories.tables import source_spec, table_asset
 from paimon_dagster.resources import LakeResource, SparkResource, lake_key, place_of, spark_key
 from paimon_dagster.sensors.changes_sensor import changes_sensor
+from paimon_dagster.sensors.commits_sensor import commits_sensor
 from paimon_dagster.sensors.compaction_sensor import compaction_sensor
 from paimon_dagster.sensors.file_sensor import files_sensor
 from paimon_dagster.sensors.stale_sensor import stale_sensor
@@ -69,9 +72,10 @@ def _definitions(
     nightly, sweeping = nightly_job(chosen, translator), sweep_job(chosen, translator)
     files = files_sensor(chosen, loads, translator)
     automation, stale = automation_sensor(chosen, translator), stale_sensor(chosen, loads, translator)
-    changes = changes_sensor(chosen, loads, translator)
+    changes, commits = changes_sensor(chosen, loads, translator), commits_sensor(chosen, translator)
+    health, examining = lake_health_asset(chosen, translator), lake_health_job(translator)
     return dg.Definitions(
-        assets=table_assets(settings, translator, chosen.tables),
+        assets=[*table_assets(settings, translator, chosen.tables), *([health] if health is not None else [])],
         asset_checks=table_checks(chosen, translator),
         jobs=[
             *compactions.values(),
@@ -80,15 +84,18 @@ def _definitions(
             sweeping,
             doctor_job(chosen, translator),
             audit_job(chosen, translator),
+            *by_hand_jobs(chosen, translator),
+            *([examining] if health is not None else []),
         ],
         schedules=[
             nightly_schedule(chosen, nightly, translator),
             sweep_schedule(chosen, sweeping),
+            *([lake_health_schedule(chosen, examining, translator)] if health is not None else []),
             *load_schedules(chosen, loads, translator),
         ],
         sensors=[
             compaction_sensor(chosen, compactions, translator),
-            *(sensor for sensor in (files, automation, stale, changes) if sensor is not None),
+            *(sensor for sensor in (files, automation, stale, changes, commits) if sensor is not None),
         ],
         resources={
             lake_key(translator): LakeResource(**place),

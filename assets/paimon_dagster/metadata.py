@@ -15,6 +15,8 @@ from paimon_lake.declarations.catalog import REST, kind_of
 from paimon_lake.loads.inputs.stale_text import stale_text
 from paimon_lake.protocol import AuditFailed, PipelineError, StepResult, level_changes, size_text
 
+NOTE = "paimon/note"
+"""The key of the sentence about a step. Dagster shows entries in their order, so it comes first, then the health."""
 _T = TypeVar("_T")
 
 
@@ -53,7 +55,7 @@ def result_metadata(result: StepResult) -> dict[str, Any]:
         "paimon/level0_files": result.levels_after[0].files if 0 in result.levels_after else 0,
         "paimon/seconds": result.seconds,
         "paimon/levels": dg.MetadataValue.md(levels_markdown(result)),
-        "paimon/note": result.note or result.sentence(),
+        NOTE: _note(result),
         **{f"paimon/{key}": value for key, value in result.details.items()},
     }
     if result.row_count is not None:
@@ -65,6 +67,10 @@ def result_metadata(result: StepResult) -> dict[str, Any]:
     if result.stale:
         metadata["paimon/stale"] = stale_text(result.stale)
     return metadata
+
+
+def _note(result: StepResult) -> str:
+    return result.note or result.sentence()
 
 
 def levels_markdown(result: StepResult) -> str:
@@ -110,7 +116,7 @@ def materialized(
     result = attempt(step)
     for done in (result, *result.others):
         context.log.info(done.sentence())
-    metadata = {**result_metadata(result), **more(result)}
+    metadata = {NOTE: _note(result), **more(result), **result_metadata(result)}
     return dg.MaterializeResult(metadata=metadata, data_version=data_version(result))
 
 
@@ -119,11 +125,19 @@ def data_version(result: StepResult) -> dg.DataVersion | None:
     return None if result.snapshot_id is None else dg.DataVersion(f"snapshot-{result.snapshot_id}")
 
 
-def observed(context: dg.OpExecutionContext, key: dg.AssetKey, step: Callable[[], StepResult]) -> None:
-    """Run a maintenance step and log it as an observation of the asset, because it changes no rows."""
+def observed(
+    context: dg.OpExecutionContext,
+    key: dg.AssetKey,
+    step: Callable[[], StepResult],
+    more: Callable[[StepResult], Mapping[str, Any]] = lambda result: {},
+) -> None:
+    """Run a maintenance step and log it as an observation of the asset, because it changes no rows.
+
+    ``more`` returns further metadata.
+    """
     result = attempt(step)
     context.log.info(result.sentence())
-    metadata = {"paimon/step": result.step, **result_metadata(result)}
+    metadata = {"paimon/step": result.step, NOTE: _note(result), **more(result), **result_metadata(result)}
     context.log_event(dg.AssetObservation(key, metadata=metadata))
 
 

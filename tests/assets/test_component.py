@@ -36,7 +36,7 @@ def test_a_scaffolded_component_is_a_lake_that_loads(sandbox: DefsFolderSandbox)
         assert isinstance(component, PaimonLake)
         dg.Definitions.validate_loadable(definitions)
         keys = {key.to_user_string() for key in definitions.resolve_all_asset_keys()}
-    assert keys == {"source/shop/orders", "shop/orders", "shop/revenue"}
+    assert keys == {"lake/health", "source/shop/orders", "shop/orders", "shop/revenue"}
 
 
 def test_scaffolding_keeps_declarations_that_exist(sandbox: DefsFolderSandbox) -> None:
@@ -66,7 +66,7 @@ def test_the_attributes_choose_folder_translator_and_tables(
         defs_yaml_contents={"type": "paimon_dagster.component.PaimonLake", "attributes": attributes},
     )
     with sandbox.load_component_and_build_defs(defs_path=path) as (_, definitions):
-        assert [key.to_user_string() for key in definitions.resolve_all_asset_keys()] == ["own/ods_b"]
+        assert {key.to_user_string() for key in definitions.resolve_all_asset_keys()} == {"own/ods_b", "lake/health"}
         lake = (definitions.resources or {})["lake_lake"]
         assert lake.configs == str(tmp_path / "elsewhere")
 

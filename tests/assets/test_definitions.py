@@ -35,7 +35,7 @@ def test_definitions_load_for_each_environment(environment: str, folder: Path) -
 def test_every_table_is_an_asset_with_checks_and_a_compaction_job(definitions: dg.Definitions) -> None:
     keys = {name.replace(".", "/") for name in TABLES}
     assets = {key.to_user_string() for key in definitions.resolve_all_asset_keys()}
-    assert assets == {*keys, "source/shop/orders", "source/shop/customers"}
+    assert assets == {*keys, "lake/health", "source/shop/orders", "source/shop/customers"}
     checks = {(key.asset_key.to_user_string(), key.name) for key in definitions.resolve_asset_graph().asset_check_keys}
     assert checks == {
         *((key, audit) for key in keys for audit in ("rows", "keys", "files", "fsck", "health")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ from paimon_dagster.metadata import asset_key
 from paimon_dagster.resources import SparkResource
 from paimon_lake.declarations import Settings
 from paimon_lake.loads import load as load_module
+from paimon_lake.loads.load import load_table
 from paimon_lake.tables import open_table
 from tests.support.orders_lake import ORDERS_A_DAY, orders_lake
 
@@ -104,6 +106,11 @@ def test_a_range_of_days_is_one_run_with_one_session_and_one_commit(
     assert metadata["dagster/row_count"].value == 2 * ORDERS_A_DAY
     assert metadata["paimon/snapshot_id"].value == 1
     assert "| 0 | 0 → 2 |" in str(metadata["paimon/levels"].value)
+    assert [sorted(str(day) for day in events if "paimon/health" in events[day].metadata)] == [["2024-02-01"]]
+    shown = str(events["2024-02-01"].metadata["paimon/health"].value)
+    assert re.findall(r"!\[(\w+)\]\(data:image/svg", shown) == ["files", "buckets", "rows", "bytes", "history"]
+    assert type(metadata["paimon/score"].value) is int
+    assert type(metadata["paimon/read_amplification"].value) is float
     assert data_version(instance, ORDERS) == "snapshot-1"
     assert instance.get_materialized_partitions(asset_key(ORDERS)) == {"2024-01-31", "2024-02-01"}
     checks = {check.check_name: check.passed for check in result.get_asset_check_evaluations()}
@@ -200,6 +207,39 @@ def test_the_sensor_asks_once_a_snapshot_and_not_while_a_run_is_under_way(
     assert after.cursor == "[]"
 
 
+def test_a_load_of_the_command_line_materializes_its_days_and_a_load_of_dagster_is_not_repeated(
+    run: Run, instance: dg.DagsterInstance, settings: Settings, spark: SparkSession
+) -> None:
+    run(names=(ORDERS,), partition_key="2024-01-30")
+    load_table(lambda: spark, settings, ORDERS, ["2024-01-31", "2024-02-01"])
+    definitions = build_definitions(settings)
+    lake = definitions.resources["lake"]  # type: ignore[index]
+    with dg.build_sensor_context(instance=instance, resources={"lake": lake}) as context:
+        found = definitions.resolve_sensor_def("commits").evaluate_tick(context)
+    events = [event for event in found.asset_events if isinstance(event, dg.AssetMaterialization)]
+    assert [(e.partition, e.metadata["paimon/snapshot_id"].value) for e in events] == [
+        ("2024-01-31", 2),
+        ("2024-02-01", 2),
+    ]
+    assert events[0].metadata["paimon/rows_written"].value == 2 * ORDERS_A_DAY
+
+
+@pytest.mark.long
+def test_a_reload_materializes_the_partitions_that_it_was_asked_for(run: Run, settings: Settings) -> None:
+    run(names=(ORDERS,), tags=RANGE)
+    config = {"table": ORDERS, "partitions": ["2024-01-31", "2024-02-01"]}
+    result = run("reload", run_config={"ops": {"reload_table": {"config": config}}})
+    events = materializations(result, ORDERS)
+    assert list(events) == ["2024-01-31", "2024-02-01"]
+    assert events["2024-02-01"].metadata["paimon/rows_written"].value == 2 * ORDERS_A_DAY
+    assert "paimon/health" in events["2024-02-01"].metadata
+    wrong = {"table": ORDERS, "partitions": ["2025-01-01"]}
+    refused = run("reload", run_config={"ops": {"reload_table": {"config": wrong}}})
+    (failure,) = [e for e in refused.all_events if e.is_step_failure]
+    assert "has no partition 2025-01-01" in str(failure.step_failure_data.error_display_string)
+    assert open_table(settings, ORDERS).scan().count() == 2 * ORDERS_A_DAY
+
+
 @pytest.mark.long
 def test_the_nightly_job_tags_before_it_expires_and_the_audit_finds_what_is_missing(
     run: Run, settings: Settings
@@ -249,6 +289,7 @@ def test_the_doctor_reports_and_mends_only_what_its_config_says(run: Run, settin
     (mended,) = observations(run("doctor", run_config=config))
     assert (mended["mends"], mended["findings"]) == (1, 0)
     assert mended["step"] == "doctor"
+    assert "![files](data:image/svg+xml;base64," in mended["health"]
     found = {(c.asset_key.path[-1], c.check_name): c.metadata for c in run("audit").get_asset_check_evaluations()}
     health = found["customers", "health"]
     assert health["paimon/score"].value == mended["score"]

@@ -85,13 +85,16 @@ def test_both_lakes_and_own_definitions_are_in_one_code_location(project: tuple[
     dg.Definitions.validate_loadable(definitions)
     one = {"source/shop/orders", "shop/orders", "shop/revenue"}
     keys = {key.to_user_string() for key in definitions.resolve_all_asset_keys()}
-    assert keys == {"own_asset", *one, *(f"north/{key}" for key in one)}
+    health = {"shop/health", "north/branches__north_west/health"}
+    assert keys == {"own_asset", *health, *one, *(f"north/{key}" for key in one)}
     repository = definitions.get_repository_def()
     jobs = {job.name for job in definitions.resolve_all_job_defs() if not job.name.startswith("__")}
     own = {"compact__shop_orders", "compact__shop_revenue", "nightly", "sweep", "doctor", "audit"}
+    own |= {"health", "sort", "rescale", "expire", "tag", "branch", "delete", "rollback", "reload"}
     assert jobs == {"nightly", *(f"{lake}_{name}" for lake in ("shop", "branches__north_west") for name in own)}
     assert {sensor.name for sensor in repository.sensor_defs} == {
-        *("compaction", "shop_compaction", "branches__north_west_compaction")
+        *("compaction", "shop_compaction", "branches__north_west_compaction"),
+        *("shop_commits", "branches__north_west_commits"),
     }
     assert set(definitions.resources or {}) == {
         *("spark", "lake", "shop_spark", "shop_lake", "branches__north_west_spark", "branches__north_west_lake")
@@ -170,7 +173,10 @@ def test_a_subclass_keeps_its_own_names(tmp_path: Path) -> None:
     own, other = build_definitions(settings, Own()), build_definitions(settings, Own(), name="other", key_prefix=["k"])
     assert own.resolve_job_def("own_nightly")
     assert isinstance((other.resources or {})["other_spark"], SparkResource)
-    assert [key.to_user_string() for key in other.resolve_all_asset_keys()] == ["k/t/ods_t"]
+    assert [key.to_user_string() for key in other.resolve_all_asset_keys()] == [
+        "k/other/health",
+        "k/t/ods_t",
+    ]
 
 
 @pytest.mark.parametrize(("name", "key_prefix"), [("my shop", ()), ("shop", ["a/b"]), ("größe", ())])

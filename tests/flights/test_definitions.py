@@ -37,7 +37,7 @@ def test_the_definitions_load_in_each_environment(environment: str) -> None:
 def test_the_tables_their_checks_and_their_jobs(definitions: dg.Definitions) -> None:
     keys = {key.to_user_string() for key in definitions.resolve_all_asset_keys()}
     sources = {f"source/{name.replace('.', '/')}" for name in FETCHED}
-    assert keys == {name.replace(".", "/") for name in TABLES} | sources
+    assert keys == {name.replace(".", "/") for name in TABLES} | sources | {"lake/health"}
     graph = definitions.resolve_asset_graph()
     checks = {name: set[str]() for name in TABLES}
     for key in graph.asset_check_keys:
@@ -58,11 +58,12 @@ def test_the_tables_their_checks_and_their_jobs(definitions: dg.Definitions) -> 
         "sweep",
         "doctor",
         "audit",
+        *("health", "sort", "rescale", "expire", "tag", "branch", "delete", "rollback", "reload"),
         "load__dwd_flight_wide",
         "load__dws_carrier_day",
     }
     sensors = {sensor.name for sensor in definitions.get_repository_def().sensor_defs}
-    assert sensors == {"compaction", "inputs", "stale_partitions"}
+    assert sensors == {"compaction", "commits", "inputs", "stale_partitions"}
 
 
 def test_partitions_and_backfill_policies(definitions: dg.Definitions) -> None:

@@ -181,7 +181,7 @@ def test_a_rollback_is_looked_at_and_then_done(dry_lake: SmallLake, table: Table
     table.write(days("2024-01", 2))
     planned = rollback(dry_lake.settings, NAME, tag="good")
     assert (planned.snapshot_id, planned.row_count) == (2, 2)
-    assert planned.note == "would delete snapshot 2 (--apply does it)"
+    assert planned.note == "would delete snapshot 2"
     done = rollback(dry_lake.settings, NAME, tag="good", apply=True)
     assert (done.snapshot_id, done.row_count, done.note) == (1, 1, "deleted snapshot 2")
 

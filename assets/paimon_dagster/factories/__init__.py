@@ -6,5 +6,7 @@ Core functions:
 - ``table_checks``: the checks of a table
 - ``load_jobs``: the jobs that load tables; ``load_schedules`` starts them
 - ``compaction_jobs``: the jobs that compact tables
+- ``by_hand_jobs``: jobs with config that a person starts for one table
+- ``lake_health_asset``: the asset with the health of all tables
 - ``nightly_job``: tags and then expires every table
 """

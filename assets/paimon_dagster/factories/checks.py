@@ -6,7 +6,6 @@ under the names of the checks. The same run does not evaluate these checks again
 table.
 """
 
-import base64
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from inspect import cleandoc
 
 import dagster as dg
 
+from paimon_dagster.health_metadata import image
 from paimon_dagster.resources import lake_of, resource_keys, spark_of
 from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.checks import CheckContext, CheckResult, load_records, run_checks
@@ -132,11 +132,6 @@ def _metadata(result: CheckResult) -> dict[str, int | float | dg.MarkdownMetadat
     }
     named = {**result.details, **pictures}
     return {"paimon/wrong": result.wrong, **{f"paimon/{name}": value for name, value in named.items()}}
-
-
-def image(name: str, svg: str) -> str:
-    """Return Markdown that shows an SVG text as an image, which runs no script and loads nothing."""
-    return f"![{name}](data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()})"
 
 
 def check_name(label: str) -> str:

@@ -1,9 +1,11 @@
 """Compaction: a job per table that merges its sorted runs, started by hand or by the compaction sensor."""
 
+from functools import partial
 from typing import Any
 
 import dagster as dg
 
+from paimon_dagster.health_metadata import with_health
 from paimon_dagster.metadata import observed, retries, run_properties
 from paimon_dagster.resources import lake_of, resource_keys, spark_of
 from paimon_dagster.translator import PLAIN, PaimonTranslator
@@ -48,9 +50,8 @@ def _compaction_job(settings: Settings, spec: TableSpec, translator: PaimonTrans
         lake, spark = lake_of(context, translator), spark_of(context, translator)
         properties = run_properties(context)
         wanted: dict[str, Any] = {"full": config.full, "partitions": config.partitions, "dry_run": config.dry_run}
-        observed(
-            context, key, lambda: compact(spark.session, lake.settings, spec.name, **wanted, properties=properties)
-        )
+        step = partial(compact, spark.session, lake.settings, spec.name, **wanted, properties=properties)
+        observed(context, key, step, with_health(lake.settings))
 
     @dg.job(
         name=compaction_job_name(spec, translator),

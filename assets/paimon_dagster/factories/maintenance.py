@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import dagster as dg
 from pydantic import Field
 
+from paimon_dagster.health_metadata import with_health
 from paimon_dagster.metadata import attempt, observed, retries
 from paimon_dagster.resources import lake_key, lake_of, resource_keys, spark_of
 from paimon_dagster.translator import PLAIN, PaimonTranslator
@@ -223,7 +224,7 @@ def _tag_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -
             context.log.info(f"{spec.name} declares nightly_tag: false")
         elif _exists(context, settings, spec):
             name = config.tag or tag_name(day_of(settings, datetime.now(UTC)))
-            observed(context, key, lambda: tag(settings, spec.name, name))
+            observed(context, key, lambda: tag(settings, spec.name, name), with_health(settings))
 
     return tag_table
 
@@ -241,7 +242,8 @@ def _expire_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator
     def expire_table(context: dg.OpExecutionContext, config: NightlyConfig) -> None:
         settings, spark = lake_of(context, translator).settings, spark_of(context, translator)
         if _exists(context, settings, spec):
-            observed(context, key, lambda: expire(spark.session, settings, spec.name, dry_run=config.dry_run))
+            step = partial(expire, spark.session, settings, spec.name, dry_run=config.dry_run)
+            observed(context, key, step, with_health(settings))
             _told(context, lambda: expire_rejects(spark.session, settings, spec.name, dry_run=config.dry_run))
 
     return expire_table
@@ -259,7 +261,8 @@ def _sweep_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator)
     def sweep_table(context: dg.OpExecutionContext, config: SweepConfig) -> None:
         settings, spark = lake_of(context, translator).settings, spark_of(context, translator)
         if _exists(context, settings, spec):
-            observed(context, key, lambda: sweep(spark.session, settings, spec.name, dry_run=config.dry_run))
+            step = partial(sweep, spark.session, settings, spec.name, dry_run=config.dry_run)
+            observed(context, key, step, with_health(settings))
             _told(context, lambda: sweep_rejects(spark.session, settings, spec.name, dry_run=config.dry_run))
 
     return sweep_table
@@ -277,7 +280,7 @@ def _doctor_op(spec: TableSpec, translator: PaimonTranslator) -> dg.OpDefinition
         settings = lake_of(context, translator).settings
         if _exists(context, settings, spec):
             step = partial(doctor, settings, spec.name, fix=config.fix, findings=config.findings)
-            observed(context, key, step)
+            observed(context, key, step, with_health(settings))
 
     return examine_table
 

@@ -9,6 +9,7 @@ import dagster as dg
 
 from paimon_dagster.column_lineage import lineage_metadata
 from paimon_dagster.factories.checks import check_evaluation
+from paimon_dagster.health_metadata import HEALTH, health_metadata, without_pictures
 from paimon_dagster.metadata import data_version, materialized, result_metadata, retries, run_properties
 from paimon_dagster.partitions import mapping, partitions_of_run
 from paimon_dagster.resources import lake_of, resource_keys, spark_of
@@ -63,7 +64,7 @@ def table_asset(settings: Settings, spec: TableSpec, translator: PaimonTranslato
             return _load(context, lake.settings, spark.session, spec, keys, config.reload, translator, check_results)
 
         try:
-            done = materialized(context, step, lambda r: _more(context, lake.settings, spec, translator, r))
+            done = materialized(context, step, lambda r: _more(context, lake.settings, spec, translator, r, keys))
         except (PartsFailed, TablesFailed) as error:
             yield from _kept(context, lake.settings, spec, translator, error)
             final = all(isinstance(one, AuditFailed | PipelineError) for one in error.errors.values())
@@ -134,12 +135,21 @@ def _more(
     spec: TableSpec,
     translator: PaimonTranslator,
     result: StepResult,
+    keys: Sequence[str] | None,
 ) -> dict[str, Any]:
-    """Return further metadata of a load; log a materialization of each other table that the load changed."""
+    """Return further metadata of a load; log a materialization of each other table that the load changed.
+
+    A load of several partitions has one event for each; only the event of the last partition has the pictures.
+    """
     for other in result.others:
         for event in _events(settings, translator, other, f"loaded together with {spec.name}, whose slot it shares"):
             context.log_event(event)
-    return lineage_metadata(context, settings, spec, translator, result)
+    health = health_metadata(settings, spec.name)
+    if keys is not None and len(keys) > 1 and HEALTH in health:
+        asset = translator.asset_key(spec)
+        context.add_asset_metadata({HEALTH: health[HEALTH]}, asset_key=asset, partition_key=keys[-1])
+        health = without_pictures(health)
+    return {**health, **lineage_metadata(context, settings, spec, translator, result)}
 
 
 def _events(
@@ -152,7 +162,8 @@ def _events(
     lacks_part = bool(spec.parts) and spec.partitions is not None  # a part failed: its partitions are not complete
     if result.commits and not lacks_part:
         tags = None if version is None else {_DATA_VERSION: version.value}
-        yield dg.AssetMaterialization(key, description=description, metadata=result_metadata(result), tags=tags)
+        metadata = {**health_metadata(settings, spec.name), **result_metadata(result)}
+        yield dg.AssetMaterialization(key, description=description, metadata=metadata, tags=tags)
 
 
 def _kept(

@@ -19,13 +19,16 @@ CELL, TOP, LABEL = 22.0, 34.0, 36
 Numbers = npt.NDArray[np.int64]
 
 
-def heat_map_figure(facts: Facts) -> str:
-    """Return the picture of the largest partitions and buckets; "" without files."""
+def heat_map_figure(facts: Facts, most_partitions: int | None = None, most_buckets: int | None = None) -> str:
+    """Return the picture of the largest partitions and buckets, at most as many as given (None: as on the page).
+
+    Returns "" without files.
+    """
     layout = facts.layout
     if not len(layout):
         return ""
-    partitions = _largest(layout.partition, layout.bytes, MOST_PARTITIONS)
-    buckets = np.sort(_largest(layout.bucket, layout.bytes, MOST_BUCKETS))
+    partitions = _largest(layout.partition, layout.bytes, most_partitions or MOST_PARTITIONS)
+    buckets = np.sort(_largest(layout.bucket, layout.bytes, most_buckets or MOST_BUCKETS))
     at = np.flatnonzero(np.isin(layout.partition, partitions) & np.isin(layout.bucket, buckets))
     most = int(layout.bytes[at].max())
     names = [facts.context.partition_path(layout.partitions[code]) or NO_PARTITIONS for code in partitions.tolist()]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NoReturn
 
 from pyspark.errors import PySparkException
@@ -188,7 +189,8 @@ def _maintenance(add: Callable[[str, str, Command], argparse.ArgumentParser]) ->
 
 
 def _rollback(_: Spark, settings: Settings, asked: argparse.Namespace) -> list[StepResult]:
-    return [rollback(settings, asked.table, snapshot=asked.snapshot, tag=asked.tag, apply=asked.apply)]
+    result = rollback(settings, asked.table, snapshot=asked.snapshot, tag=asked.tag, apply=asked.apply)
+    return [result if asked.apply else replace(result, note=f"{result.note}; --apply does it")]
 
 
 def _table(command: argparse.ArgumentParser, *, required: bool = True) -> argparse.ArgumentParser:

@@ -4,7 +4,10 @@ Core functions:
 
 - ``apply``: creates and alters the declared tables
 - ``audit``: runs the audits of a table
+- ``examine``: the health of a table, with pictures
+- ``lake_health``: the health of all tables
 - ``compact``: compacts a table
+- ``sort``, ``rescale``, ``branch``, ``delete``: steps that a person starts
 - ``expire``: expires snapshots and partitions
 - ``sweep``: removes orphans and purges quarantines
 - ``fsck``: checks a table and fails on errors

@@ -8,13 +8,7 @@ from datetime import UTC, datetime
 
 from paimon_core.advice import REPAIR, advised, for_table
 from paimon_core.errors import CorruptTable, StorageError
-from paimon_core.health.check import health_of
-from paimon_core.health.facts import facts_of
-from paimon_core.health.finding import Severity as FindingSeverity
-from paimon_core.health.page.picture import files_picture
-from paimon_core.health.thresholds import Thresholds
 from paimon_core.metadata.latest_snapshot import latest_entries
-from paimon_lake.check_result import Severity
 from paimon_lake.checks import CheckContext, CheckResult, load_records, run_check, run_checks
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement.tables import inputs_of
@@ -25,7 +19,7 @@ from paimon_lake.loads.inputs.stale_text import stale_text
 from paimon_lake.loads.ledger.load_properties import part_of
 from paimon_lake.loads.lookup.waiting_table import waiting_text
 from paimon_lake.protocol import PipelineError
-from paimon_lake.steps.doctor import finding_text
+from paimon_lake.steps.examine import examine
 from paimon_lake.steps.rejects_upkeep import lost_rejects, tables_beside
 from paimon_lake.steps.row_account import account_of
 from paimon_lake.tables import open_table
@@ -102,18 +96,10 @@ def audit_stale(settings: Settings, name: str) -> CheckResult:
 
 def audit_health(settings: Settings, name: str) -> CheckResult:
     """Tell what the table costs more than it needs to, and the commands that mend it; only metadata is read."""
-    table = open_table(settings, name)
-    facts = facts_of(table.context, table.latest_snapshot(), Thresholds())
-    health, picture = health_of(facts), files_picture(facts)
-    findings = health.findings
-    texts = [finding_text(name, one) for one in findings[:3]]
-    more = [f"{len(findings) - 3} more findings"] if findings[3:] else []
-    sentence = "; ".join([f"score {health.score}", *texts, *more, *([] if findings else ["no findings"])])
-    is_error = any(one.severity is FindingSeverity.ERROR for one in findings)
-    details = {"score": health.score, **health.measures}
-    severity: Severity = "error" if is_error else "warn"
-    pictures = {"picture": picture} if picture else {}
-    return CheckResult("health", name, len(findings), sentence, severity, details, pictures)
+    examined = examine(settings, name)
+    findings, details = examined.health.findings, {"score": examined.health.score, **examined.health.measures}
+    pictures = {"picture": examined.pictures["files"]} if "files" in examined.pictures else {}
+    return CheckResult("health", name, len(findings), examined.sentence(), examined.severity, details, pictures)
 
 
 def audits_of(spec: TableSpec) -> tuple[str, ...]:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from datetime import UTC, datetime
 
-from paimon_core.errors import CorruptTable
+from paimon_core.errors import CorruptTable, SnapshotNotFound
+from paimon_core.maintain.planning.plan import Plan
+from paimon_core.metadata.snapshot import CommitKind
+from paimon_core.table.table import Table
 from paimon_lake.declarations import Settings
 from paimon_lake.protocol import StepResult
 from paimon_lake.tables import open_table, result_of, state_of
+
+_MOST_TOLD = 20
 
 
 def fsck(settings: Settings, name: str, *, deep: bool = False) -> StepResult:
@@ -45,11 +52,28 @@ def rollback(
     table = open_table(settings, name)
     before = state_of(table)
     plan = table.maintenance.plan_rollback(snapshot=snapshot, tag=tag)
+    lost = _lost_text(table, plan)
     if apply:
         table.maintenance.apply(plan)
     deleted = ", ".join(plan.subjects) or "nothing"
-    details: dict[str, str | int | float] = {"plan": plan.sentence(), "given_up": len(plan.subjects)}
-    note = f"deleted {deleted}" if apply else f"would delete {deleted} (--apply does it)"
+    details: dict[str, str | int | float] = {"plan": plan.sentence(), "given_up": len(plan.subjects), "lost": lost}
+    note = f"deleted {deleted}" if apply else f"would delete {deleted}"
     after = table.latest_snapshot()
     commits = [after.id] if apply and after is not None else []
     return result_of("rollback", table, before, started, commits=commits, details=details, note=note)
+
+
+def _lost_text(table: Table, plan: Plan) -> str:
+    """Return the commits that a rollback gives up, newest first: time, user and change of the rows in files."""
+    ids = sorted((int(s.removeprefix("snapshot ")) for s in plan.subjects if s.startswith("snapshot ")), reverse=True)
+    texts = []
+    for number in ids[:_MOST_TOLD]:
+        with contextlib.suppress(SnapshotNotFound):  # it expired meanwhile
+            found = table.context.snapshots.read(number)
+            at = datetime.fromtimestamp(found.time_millis / 1000, UTC)
+            kind = "" if found.commit_kind is CommitKind.APPEND else f", {found.commit_kind}"
+            rows = f"{found.delta_record_count:+,} rows in files"
+            texts.append(f"snapshot {number} of {at:%Y-%m-%d %H:%M:%S} UTC by {found.commit_user}{kind}: {rows}")
+    more = [f"{len(ids) - _MOST_TOLD} more snapshots"] if ids[_MOST_TOLD:] else []
+    others = [subject for subject in plan.subjects if not subject.startswith("snapshot ")]
+    return "; ".join([*texts, *more, *others]) or "nothing"

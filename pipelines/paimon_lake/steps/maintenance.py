@@ -51,7 +51,7 @@ def compact(
     """
     started = time.monotonic()
     table = open_table(settings, name)
-    where = _of_partitions(table, partitions)
+    where = of_partitions(table, partitions)
     before = state_of(table)
     if dry_run:
         planned = CompactReport(tuple(table.plan_compaction(full=full, where=where)))
@@ -121,7 +121,11 @@ def tag(settings: Settings, name: str, tag_name: str) -> StepResult:
     )
 
 
-def _of_partitions(table: Table, partitions: Sequence[str] | None) -> Predicate | None:
+def of_partitions(table: Table, partitions: Sequence[str] | None) -> Predicate | None:
+    """Return the predicate for these values of the partition column; None for all partitions.
+
+    Raises PipelineError for a table without exactly one partition column, and for a text that is no value of it.
+    """
     if not partitions:
         return None
     keys = table.schema.partition_keys

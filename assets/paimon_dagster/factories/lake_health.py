@@ -1,0 +1,149 @@
+"""lake_health: an asset with the health of all tables of a lake, worst first, and the job and schedule that make it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+from pydantic import Field
+
+from paimon_core.health.finding import Health, Severity
+from paimon_core.health.page.page import LakePage
+from paimon_dagster.health_metadata import quoted
+from paimon_dagster.resources import lake_key, lake_of
+from paimon_dagster.translator import PLAIN, PaimonTranslator
+from paimon_lake.declarations import Settings, SettingsError
+from paimon_lake.protocol import size_text
+from paimon_lake.steps.lake_health import lake_health
+
+if TYPE_CHECKING:
+    from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
+HEALTH = "health"
+MOST_LISTED = 500
+"""The largest number of tables in the Markdown table; the page and the numbers have all."""
+
+
+class LakeHealthConfig(dg.Config):
+    """``report``: the file of the HTML page; default: ``health.html`` beside the runs of a local warehouse."""
+
+    report: str = Field(default="", description="The file of the HTML page, which ends with .html.")
+
+
+def lake_health_key(translator: PaimonTranslator = PLAIN) -> dg.AssetKey:
+    """Return the key of the asset: ``lake/health``, or ``shop/health`` for the lake ``shop``."""
+    return dg.AssetKey([*translator.key_prefix, translator.name or "lake", HEALTH])
+
+
+def lake_health_asset(settings: Settings, translator: PaimonTranslator = PLAIN) -> dg.AssetsDefinition | None:
+    """Return the asset; None for a lake without tables. Raises SettingsError when a table has its key."""
+    if not settings.tables:
+        return None
+    key = lake_health_key(translator)
+    for name, spec in settings.tables.items():
+        if translator.asset_key(spec) == key:
+            raise SettingsError(
+                f"{name}: the asset key {key.to_user_string()} is that of the health of the lake: give the lake a name "
+                "or another key_prefix, or rename the table"
+            )
+
+    @dg.asset(
+        key=key,
+        description="The health of all tables of the lake, worst first. Only metadata is read.",
+        group_name=HEALTH,
+        kinds={"paimon"},
+        required_resource_keys={lake_key(translator)},
+    )
+    def health(context: dg.AssetExecutionContext, config: LakeHealthConfig) -> dg.MaterializeResult[Any]:
+        lake = lake_of(context, translator).settings
+        page = lake_health(lake, f"Health of the lake {translator.name or lake.warehouse}")
+        return dg.MaterializeResult(metadata={**_report(page, lake, config.report, translator), **_numbers(page)})
+
+    return health
+
+
+def lake_health_job(translator: PaimonTranslator = PLAIN) -> "UnresolvedAssetJobDefinition":
+    """Return the job that makes the asset."""
+    return dg.define_asset_job(
+        translator.prefixed(HEALTH),
+        dg.AssetSelection.assets(lake_health_key(translator)),
+        description="Examine all tables, and write the page with the health of the lake.",
+        executor_def=dg.in_process_executor,
+    )
+
+
+def lake_health_schedule(
+    settings: Settings, job: "UnresolvedAssetJobDefinition", translator: PaimonTranslator = PLAIN
+) -> dg.ScheduleDefinition:
+    """Return the nightly schedule of the job."""
+    running = settings.dagster.automation_on
+    return dg.ScheduleDefinition(
+        name=translator.prefixed(f"{HEALTH}_schedule"),
+        description="Examines all tables every night.",
+        job=job,
+        cron_schedule=settings.dagster.nightly_cron,
+        execution_timezone=settings.dagster.nightly_timezone,
+        default_status=dg.DefaultScheduleStatus.RUNNING if running else dg.DefaultScheduleStatus.STOPPED,
+    )
+
+
+def _numbers(page: LakePage) -> dict[str, Any]:
+    healths = page.healths
+    return {
+        "paimon/health": dg.MetadataValue.md(overview_markdown(page)),
+        "paimon/tables": len(healths) + len(page.failures),
+        "paimon/tables_with_findings": sum(not one.is_healthy for one in healths),
+        "paimon/tables_unreadable": len(page.failures),
+        "paimon/findings": sum(len(one.findings) for one in healths),
+        "paimon/lowest_score": min((one.score for one in healths), default=100),
+        "paimon/live_bytes": sum(int(one.measures["live_bytes"]) for one in healths),
+        "paimon/files": sum(int(one.measures["files"]) for one in healths),
+    }
+
+
+def overview_markdown(page: LakePage) -> str:
+    """Return a Markdown table of the tables: first those that cannot be read, then the lowest scores."""
+    healths = sorted(page.healths, key=lambda one: (one.score, one.table))
+    lines = ["| table | score | findings | live data | files | read | space |", "|---|--:|---|--:|--:|--:|--:|"]
+    lines += [f"| {quoted(name)} | - | {quoted(error)} | - | - | - | - |" for name, error in sorted(page.failures)]
+    lines += [_line(one) for one in healths]
+    listed, left = lines[: MOST_LISTED + 2], len(lines) - 2 - MOST_LISTED
+    more = f"\n\n{left:,} more tables with higher scores are in the report." if left > 0 else ""
+    return "\n".join(listed) + more
+
+
+def _line(one: Health) -> str:
+    m = one.measures
+    has_files = bool(m["live_bytes"])
+    cells = (
+        quoted(one.table),
+        str(one.score),
+        ", ".join(_named(finding.name, finding.severity) for finding in one.findings) or "none",
+        size_text(int(m["live_bytes"])),
+        f"{int(m['files']):,}",
+        f"{m['read_amplification']:.2f}" if has_files else "-",
+        f"{m['space_amplification']:.2f}" if has_files else "-",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _named(name: str, severity: Severity) -> str:
+    return f"**{name}**" if severity is Severity.ERROR else name
+
+
+def _report(page: LakePage, settings: Settings, wanted: str, translator: PaimonTranslator) -> dict[str, Any]:
+    """Write the page and return its path; without a path, say where none was written.
+
+    Raises Failure for a file whose name does not end with ``.html`` and for a file that cannot be written.
+    """
+    if wanted and not wanted.endswith(".html"):
+        raise dg.Failure(f"report is {wanted!r}: the name of the file must end with .html", allow_retries=False)
+    if not wanted and ("://" in settings.warehouse or settings.is_remote):
+        why = f"not written: {settings.warehouse} is not a local path; name a file in the config `report`"
+        return {"paimon/report": why}
+    path = Path(wanted or Path(settings.warehouse) / "dagster" / f"{translator.prefixed(HEALTH)}.html").absolute()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page.text(), encoding="ascii")
+    except OSError as error:
+        raise dg.Failure(f"the report cannot be written to {path}: {error}", allow_retries=False) from error
+    return {"paimon/report": dg.MetadataValue.path(str(path))}

@@ -1,0 +1,82 @@
+"""The asset with the health of all tables: the worst first, with a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pyarrow as pa
+import pytest
+
+from paimon_dagster.lake import build_definitions
+from paimon_lake.declarations import Settings, SettingsError
+from paimon_lake.tables import open_table
+from tests.support.declared_lakes import declared_lake
+
+pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
+OPTIONS = "options: {bucket: '1', write-only: 'true'}\n"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """A healthy table, one with many runs, one that cannot be read and one that does not exist."""
+    found = declared_lake(tmp_path / "lake", {f"ods.{name}": OPTIONS for name in ("good", "ill", "lost", "new")})
+    for name, commits in (("good", 1), ("ill", 12), ("lost", 1)):
+        table = open_table(found, f"ods.{name}", create=True)
+        for _ in range(commits):
+            table.write(pa.table({"id": [1]}))
+    for path in Path(open_table(found, "ods.lost").location).glob("snapshot/snapshot-*"):
+        path.write_text("{}")
+    return found
+
+
+def run(settings: Settings, name: str = "", **config: Any) -> dg.ExecuteInProcessResult:
+    definitions = build_definitions(settings, name=name)
+    prefix = f"{name}_" if name else ""
+    step = f"{name or 'lake'}__health"
+    with dg.DagsterInstance.ephemeral() as instance:
+        return definitions.resolve_job_def(f"{prefix}health").execute_in_process(
+            instance=instance, run_config={"ops": {step: {"config": config}}}, raise_on_error=False
+        )
+
+
+def metadata(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
+    (event,) = result.get_asset_materialization_events()
+    found = event.step_materialization_data.materialization
+    return {
+        "asset": found.asset_key.to_user_string(),
+        **{key.removeprefix("paimon/"): value.value for key, value in found.metadata.items()},
+    }
+
+
+def test_all_tables_are_listed_the_worst_first_and_the_page_is_written(settings: Settings) -> None:
+    found = metadata(run(settings))
+    assert found["asset"] == "lake/health"
+    assert (found["tables"], found["tables_with_findings"], found["tables_unreadable"]) == (3, 1, 1)
+    lines = found["health"].splitlines()[2:]
+    assert [line.split("|")[1].strip() for line in lines] == [r"ods\.lost", r"ods\.ill", r"ods\.good"]
+    assert "**many-sorted-runs**" in lines[1]
+    assert found["lowest_score"] == int(lines[1].split("|")[2])
+    assert lines[2].split("|")[2].strip() == "100"
+    page = Path(found["report"])
+    assert page == Path(settings.warehouse) / "dagster" / "health.html"
+    assert "ods.ill" in page.read_text()
+
+
+def test_the_page_goes_where_the_config_says(settings: Settings, tmp_path: Path) -> None:
+    found = metadata(run(settings, name="shop", report=str(tmp_path / "own" / "page.html")))
+    assert (found["asset"], found["report"]) == ("shop/health", str(tmp_path / "own" / "page.html"))
+    (failure,) = [e for e in run(settings, report="page.txt").all_events if e.is_step_failure]
+    assert "report is 'page.txt': the name of the file must end with .html" in str(
+        failure.step_failure_data.error_display_string
+    )
+
+
+def test_a_table_with_the_key_of_the_asset_is_refused(tmp_path: Path) -> None:
+    found = declared_lake(tmp_path / "lake", {"lake.health": OPTIONS})
+    with pytest.raises(
+        SettingsError, match=r"lake\.health: the asset key lake/health is that of the health of the lake"
+    ):
+        build_definitions(found)
+    assert build_definitions(found, name="shop")
