@@ -15,12 +15,13 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.lsm.engines.engine import MergeEngine
-from paimon_core.lsm.gather import Positions, Rows, decoded, joined, scratch, take_rows, with_contiguous
-from paimon_core.lsm.key_groups import Groups, group, key_codes, last_rows
+from paimon_core.lsm.gather import Positions, Rows, decoded, joined, take_rows, with_contiguous
+from paimon_core.lsm.key_groups import Groups, Ranks, group, newest_rows
 from paimon_core.lsm.key_windows import not_ascending, windows
+from paimon_core.lsm.key_words import KeyWords
 from paimon_core.lsm.lookup import LEVEL, without_older_states
 from paimon_core.lsm.merge_order import MergeOrder, is_add, sequence_numbers
-from paimon_core.lsm.order_codes import Codes, pack, parts
+from paimon_core.lsm.order_codes import Ints, parts
 from paimon_core.predicate import BoundPredicate
 from paimon_core.predicate.row_mask import row_mask
 from paimon_core.schema import VALUE_KIND
@@ -120,8 +121,8 @@ def _last(
 
     The positions are in key order. With ``drop_deletes``, keys whose last row is a retract are left out.
     """
-    rows, pieces, codes, ranks = _joined_pieces(pieces, key, order)
-    last = last_rows(codes, [len(piece) for piece in pieces]) if ranks is None else group(codes, ranks).last
+    rows, pieces, words, ranks = _joined_pieces(pieces, key, order)
+    last = newest_rows(words, [len(piece) for piece in pieces], ranks)
     return rows, last[is_add(rows)[last]] if drop_deletes and VALUE_KIND in rows.column_names else last
 
 
@@ -134,11 +135,12 @@ def sorted_groups(rows: pa.Table, key: Sequence[str], order: MergeOrder, buckets
     if buckets is None:
         if order.sequence_fields or not _ascending(sequence_numbers(rows)):
             ranks = order.ranks(rows)
-        return group(key_codes(rows, key), ranks)
+        return group(KeyWords.of(rows, key), ranks)
     numbers = sequence_numbers(rows)
     if order.sequence_fields or not np.all((numbers[1:] > numbers[:-1]) | (buckets[1:] != buckets[:-1])):
         ranks = order.ranks(rows)
-    return group(pack([buckets, *(part for name in key for part in parts(rows[name]))], len(rows)), ranks)
+    columns = [buckets, *(part for name in key for part in parts(rows[name]))]
+    return group(KeyWords.of_parts(columns, len(rows)), ranks)
 
 
 def arrange(pieces: Sequence[pa.Table], key: Sequence[str], order: MergeOrder | None) -> tuple[pa.Table, Groups]:
@@ -146,14 +148,14 @@ def arrange(pieces: Sequence[pa.Table], key: Sequence[str], order: MergeOrder | 
 
     ``pieces``: the rows of each run, oldest first.
     """
-    rows, _, codes, ranks = _joined_pieces(pieces, key, order)
-    return rows, group(codes, ranks)
+    rows, _, words, ranks = _joined_pieces(pieces, key, order)
+    return rows, group(words, ranks)
 
 
 def _joined_pieces(
     pieces: Sequence[pa.Table], key: Sequence[str], order: MergeOrder | None
-) -> tuple[pa.Table, Sequence[pa.Table], Codes, Codes | None]:
-    """Return the pieces as one table, the pieces in the order of their rows in this table, the key codes and the ranks.
+) -> tuple[pa.Table, Sequence[pa.Table], KeyWords, Ranks | None]:
+    """Return the pieces as one table, the pieces in the order of their rows in this table, the keys and the ranks.
 
     The ranks are None when the rows of each key are already in merge order. Raises CorruptTable unless the keys of each
     piece ascend.
@@ -161,10 +163,10 @@ def _joined_pieces(
     in_sequence = None if order is None or order.sequence_fields else _by_sequence(pieces)
     pieces = in_sequence or pieces
     rows = with_contiguous(joined(pieces), key)
-    codes = key_codes(rows, key)
-    _check_sorted(codes, pieces, key)
+    words = KeyWords.of(rows, key)
+    _check_sorted(words, pieces, key)
     ranks = None if order is None or in_sequence is not None else order.ranks(rows)
-    return rows, pieces, codes, ranks
+    return rows, pieces, words, ranks
 
 
 def _by_sequence(pieces: Sequence[pa.Table]) -> list[pa.Table] | None:
@@ -179,19 +181,16 @@ def _by_sequence(pieces: Sequence[pa.Table]) -> list[pa.Table] | None:
     return [pieces[position] for _, _, position in ranges]
 
 
-def _check_sorted(codes: Codes, pieces: Sequence[pa.Table], key: Sequence[str]) -> None:
+def _check_sorted(words: KeyWords, pieces: Sequence[pa.Table], key: Sequence[str]) -> None:
     start = 0
     for piece in pieces:
-        run = codes[start : start + len(piece)]
-        start += len(piece)
-        if not _ascending(run):
+        if not words.is_ascending(start, start + len(piece)):
             raise not_ascending(key)
+        start += len(piece)
 
 
-def _ascending(values: Codes) -> bool:
-    if len(values) < 2 or values.dtype.kind == "S":
-        return bool(np.all(values[1:] > values[:-1]))
-    return bool(np.greater(values[1:], values[:-1], out=scratch(len(values) - 1, np.bool_)).all())
+def _ascending(values: Ints) -> bool:
+    return KeyWords(values).is_ascending(0, len(values))
 
 
 def adds(rows: pa.Table) -> pa.Table:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_core.lsm.gather import contiguous
-from paimon_core.lsm.order_codes import Codes, pack, parts
+from paimon_core.lsm.order_codes import Ints, parts
 from paimon_core.options import TableOptions
 from paimon_core.schema import SEQUENCE_NUMBER, VALUE_KIND
 
@@ -31,10 +31,12 @@ class MergeOrder:
         fields = options["sequence.field"] or ()
         return MergeOrder(tuple(fields), options["sequence.field.sort-order"] == "descending")
 
-    def ranks(self, rows: pa.Table) -> Codes:
-        """Return one comparable value per row: among the rows of a key, the row with the larger value comes later."""
+    def ranks(self, rows: pa.Table) -> list[Ints]:
+        """Return integer arrays, most significant first: of the rows of a key, the row with the larger values comes
+        later.
+        """
         columns = [p for name in self.sequence_fields for p in parts(rows[name], descending=self.descending)]
-        return pack([*columns, sequence_numbers(rows), is_add(rows).view(np.uint8)], len(rows))
+        return [*columns, sequence_numbers(rows), is_add(rows).view(np.uint8)]
 
 
 def sequence_numbers(rows: pa.Table) -> npt.NDArray[np.int64]:
