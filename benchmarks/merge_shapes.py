@@ -25,7 +25,7 @@ import resource
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -138,8 +138,10 @@ def shapes(args: argparse.Namespace) -> list[Shape]:
     lists = [args.engines, args.keys, args.columns, args.runs]
     every = itertools.product(*lists)
     alone = ((*first[:at], value, *first[at + 1 :]) for at, values in enumerate(lists) for value in values)
-    found = [Shape(*values, args.rows) for values in dict.fromkeys(every if args.full else alone)]
-    return [replace(s, rows=args.rows if s.columns <= FEW_COLUMNS else args.rows // WIDE_SHARE) for s in found]
+    return [
+        Shape(engine, key, columns, runs, args.rows if columns <= FEW_COLUMNS else args.rows // WIDE_SHARE)
+        for engine, key, columns, runs in dict.fromkeys(every if args.full else alone)
+    ]
 
 
 def arguments() -> argparse.Namespace:

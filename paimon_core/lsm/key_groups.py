@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_core.lsm.gather import Flags, Positions, Rows, offsets_of, scratch
@@ -24,6 +25,8 @@ _BLOCK_ROWS = 1 << 13
 _SLOTS_PER_ROW = 4
 """Integer keys count as dense when their range is smaller than this factor times the number of rows."""
 
+Numbers = npt.NDArray[np.uint32]
+"""One number per row."""
 Ranks = Sequence[Ints]
 """The merge order of rows: arrays with one integer per row, most significant first."""
 
@@ -102,32 +105,43 @@ def group(keys: Codes | KeyWords, ranks: Ranks | None) -> Groups:
     return Groups(order, np.append(np.zeros(min(1, len(keys)), np.int64), ends[:-1]), ends)
 
 
-def newest_rows(keys: KeyWords, lengths: Sequence[int], ranks: Ranks | None) -> Rows:
+def newest_rows(keys: KeyWords, lengths: Sequence[int], ranks: Ranks | None, previous: Numbers | None = None) -> Rows:
     """Return the newest row of each key, in key order.
 
     The rows are consecutive runs. No run is empty, and each run is in strictly ascending key order; ``lengths`` are the
     numbers of rows of the runs. Of the rows of a key, the row with the greatest rank is the newest, and of rows with
     equal ranks the row of the last run. ``ranks`` None: the row of the last run is the newest. The result is the same
     as ``group(keys, ranks).last``.
+
+    ``previous``, one number per row, is only for ``ranks`` None: each number is set to the position plus 1 of the row
+    of the same key in the runs before, or to 0.
     """
     starts = offsets_of(np.array(lengths, np.int64))
     codes = keys.leading
     if not keys.rest and codes.dtype.kind in "iu":
         low, high = int(codes[starts[:-1]].min()), int(codes[starts[1:] - 1].max())
         if high - low < _SLOTS_PER_ROW * len(codes):
-            return _newest_by_slot(codes, starts, low, high - low + 1, ranks)
+            return _newest_by_slot(codes, starts, low, high - low + 1, ranks, previous)
     found = group(keys, None)
+    if previous is not None:
+        follows = np.ones(len(keys), np.bool_)
+        follows[found.starts] = False
+        places = np.flatnonzero(follows)
+        previous.fill(0)
+        previous[found.order[places]] = found.order[places - 1] + 1
     return found.last if ranks is None else _greatest(found, ranks)
 
 
-def _newest_by_slot(keys: Codes, starts: Positions, low: int, slots: int, ranks: Ranks | None) -> Rows:
+def _newest_by_slot(
+    keys: Codes, starts: Positions, low: int, slots: int, ranks: Ranks | None, previous: Numbers | None
+) -> Rows:
     """Return the newest row of each key; each key from ``low`` on has a slot with the position of its row plus 1."""
     found = scratch(slots, np.uint32)
     found.fill(0)
     # Keys of 8 bytes keep their type: the key range is small, so subtracting the smallest key cannot overflow.
     kind = keys.dtype if keys.dtype.itemsize == 8 else np.dtype(np.int64)
-    # Without ranks, rows overwrite each other, in blocks of any runs. With ranks, a block must have each key once.
-    bounds = [0, len(keys)] if ranks is None else starts.tolist()
+    # Rows overwrite each other, in blocks of any runs. Where rows are compared, a block must have each key once.
+    bounds = [0, len(keys)] if ranks is None and previous is None else starts.tolist()
     for first, last in pairwise(bounds):
         for start in range(first, last, _BLOCK_ROWS):
             block = keys[start : min(start + _BLOCK_ROWS, last)]
@@ -138,6 +152,8 @@ def _newest_by_slot(keys: Codes, starts: Positions, low: int, slots: int, ranks:
                 older = np.flatnonzero(known)
                 older = older[before(ranks, rows[older] - np.uint32(1), known[older] - np.uint32(1))]
                 rows[older] = known[older]
+            if previous is not None:
+                previous[start : start + len(block)] = found[places]
             found[places] = rows
     taken = np.not_equal(found, 0, out=scratch(slots, np.bool_))
     slots_taken = np.flatnonzero(taken)

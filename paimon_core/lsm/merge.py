@@ -7,15 +7,16 @@ interpreter lock, so that threads can merge buckets in parallel.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
+from paimon_core.lsm.aggregates.positions import last_valid, take_or_null, valid_rows
 from paimon_core.lsm.engines.engine import MergeEngine
-from paimon_core.lsm.gather import Positions, Rows, decoded, joined, take_rows, with_contiguous
+from paimon_core.lsm.gather import Positions, Rows, decoded, joined, scratch, take, take_rows, with_contiguous
 from paimon_core.lsm.key_groups import Groups, Ranks, group, newest_rows
 from paimon_core.lsm.key_windows import not_ascending, windows
 from paimon_core.lsm.key_words import KeyWords
@@ -102,28 +103,40 @@ def _merged(
         return None
     names = present[0].column_names if columns is None else columns
     has_levels = LEVEL in present[0].column_names
-    if len(present) > 1 and engine.keeps_last and not has_levels:
-        rows, last = _last(present, key, order, drop_deletes=drop_deletes)
-        return take_rows(rows, last if late is None else late.positions(rows, last), names)
     if len(present) > 1:
-        rows, groups = arrange(present, key, order)
-        groups = without_older_states(rows, groups) if has_levels else groups
-        merged = engine.fold(rows, engine.survivors(rows, groups, drop_deletes=drop_deletes), names)
+        rows, pieces, words, ranks = _joined_pieces(present, key, order)
+        lengths = [len(piece) for piece in pieces]
+        skipping = None if has_levels else engine.last_values(rows, names)
+        if skipping is not None and not skipping:
+            last = newest_rows(words, lengths, ranks)
+            last = last[is_add(rows)[last]] if drop_deletes and VALUE_KIND in rows.column_names else last
+            return take_rows(rows, last if late is None else late.positions(rows, last), names)
+        if skipping is not None and ranks is None:
+            merged = _last_values(rows, words, lengths, names, skipping)
+        else:
+            groups = group(words, ranks)
+            groups = without_older_states(rows, groups) if has_levels else groups
+            merged = engine.fold(rows, engine.survivors(rows, groups, drop_deletes=drop_deletes), names)
     else:
         merged = decoded((adds(present[0]) if drop_deletes else present[0]).select(names))
     return merged if late is None else late.kept(merged)
 
 
-def _last(
-    pieces: Sequence[pa.Table], key: Sequence[str], order: MergeOrder | None, *, drop_deletes: bool
-) -> tuple[pa.Table, Rows]:
-    """Return the rows of one window as one table, and the position of the last row of each key in merge order.
+def _last_values(
+    rows: pa.Table, words: KeyWords, lengths: Sequence[int], names: Sequence[str], skipping: Collection[str]
+) -> pa.Table:
+    """Return the columns ``names`` of the last row of each key, in key order.
 
-    The positions are in key order. With ``drop_deletes``, keys whose last row is a retract are left out.
+    The columns in ``skipping`` get the last non-null value of the key.
     """
-    rows, pieces, words, ranks = _joined_pieces(pieces, key, order)
-    last = newest_rows(words, [len(piece) for piece in pieces], ranks)
-    return rows, last[is_add(rows)[last]] if drop_deletes and VALUE_KIND in rows.column_names else last
+    previous = scratch(len(rows), np.uint32)
+    last = newest_rows(words, lengths, None, previous)
+
+    def value(name: str) -> pa.ChunkedArray:
+        valid = valid_rows(rows[name]) if name in skipping else None
+        return take(rows[name], last) if valid is None else take_or_null(rows[name], last_valid(valid, last, previous))
+
+    return pa.Table.from_arrays([value(name) for name in names], schema=rows.select(names).schema)
 
 
 def sorted_groups(rows: pa.Table, key: Sequence[str], order: MergeOrder, buckets: Positions | None = None) -> Groups:

@@ -44,6 +44,16 @@ def sequence_numbers(rows: pa.Table) -> npt.NDArray[np.int64]:
     return np.asarray(contiguous(rows[SEQUENCE_NUMBER]).to_numpy())
 
 
+def has_retracts(rows: pa.Table) -> bool:
+    """Whether a row is of kind -U or -D; rows without the column ``_VALUE_KIND`` are not."""
+    return VALUE_KIND in rows.column_names and not is_add(rows).all()
+
+
+def only_inserts(rows: pa.Table) -> bool:
+    """Whether all rows are of kind +I; rows without the column ``_VALUE_KIND`` are."""
+    return VALUE_KIND not in rows.column_names or not contiguous(rows[VALUE_KIND]).to_numpy().any()
+
+
 def is_add(rows: pa.Table) -> npt.NDArray[np.bool_]:
     """True for rows of kind +I (0) and +U (2), false for the retracts -U (1) and -D (3)."""
     kinds = contiguous(rows[VALUE_KIND]).to_numpy()

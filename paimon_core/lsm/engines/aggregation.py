@@ -25,6 +25,7 @@ from paimon_core.lsm.engines.singles import with_singles
 from paimon_core.lsm.fold import fold, last
 from paimon_core.lsm.gather import Flags, contiguous
 from paimon_core.lsm.key_groups import Groups
+from paimon_core.lsm.merge_order import has_retracts, only_inserts
 from paimon_core.options import TableOptions
 from paimon_core.schema import VALUE_KIND, RowKind, TableSchema
 
@@ -69,6 +70,26 @@ class Aggregation:
             functions[field.name] = aggregate(function, field, chosen)
         not_null = frozenset(f.name for f in schema.fields if not f.type.nullable)
         return Aggregation(functions, options[_REMOVE], not_null)
+
+    def last_values(self, rows: pa.Table, columns: Sequence[str]) -> frozenset[str] | None:
+        """Return the columns of last_non_null_value with nulls.
+
+        None for retracts, for columns with another function than last_value and last_non_null_value, and for nulls in
+        NOT NULL columns. With ``_VALUE_KIND``, also None for rows of kind +U, because a merged row is of kind +I.
+        """
+        found = set()
+        for name in columns:
+            function = self.functions.get(name)
+            last_of = function.inner if isinstance(function, IgnoreRetract) else function
+            if last_of is None:
+                continue
+            if not isinstance(last_of, Last) or (rows[name].null_count and name in self.not_null):
+                return None
+            if last_of.non_null and rows[name].null_count:
+                found.add(name)
+        if not only_inserts(rows) and (VALUE_KIND in columns or has_retracts(rows)):
+            return None
+        return frozenset(found)
 
     def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return ``columns`` without duplicates, because the engine needs no other column."""
