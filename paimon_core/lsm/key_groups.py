@@ -7,7 +7,7 @@ newest row of each key. It needs no sort when the keys are dense integers, and n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -105,6 +105,34 @@ def group(keys: Codes | KeyWords, ranks: Ranks | None) -> Groups:
     return Groups(order, np.append(np.zeros(min(1, len(keys)), np.int64), ends[:-1]), ends)
 
 
+def group_runs(keys: KeyWords, lengths: Sequence[int], ranks: Ranks | None) -> Groups:
+    """Return the same groups as ``group``.
+
+    The rows are consecutive runs. No run is empty, and each run is in strictly ascending key order; ``lengths`` are the
+    numbers of rows of the runs. Dense integer keys are counted instead of sorted.
+    """
+    starts = offsets_of(np.array(lengths, np.int64))
+    dense = _dense(keys, starts)
+    if dense is None or ranks is not None:
+        return group(keys, ranks)
+    low, slots = dense
+    counts = scratch(slots, np.uint32)
+    counts.fill(0)
+    earlier = scratch(len(keys), np.uint32)
+    for start, places in _slot_blocks(keys.leading, low, starts.tolist()):
+        known = counts[places]
+        earlier[start : start + len(places)] = known
+        counts[places] = known + np.uint32(1)
+    ends = np.cumsum(counts, dtype=np.uint32)
+    first = ends - counts
+    order = np.empty(len(keys), np.int64)
+    for start, places in _slot_blocks(keys.leading, low, [0, len(keys)]):
+        rows = np.arange(start, start + len(places))
+        order[first[places] + earlier[start : start + len(places)]] = rows
+    taken = np.flatnonzero(counts)
+    return Groups(order, first[taken].astype(np.int64), ends[taken].astype(np.int64))
+
+
 def newest_rows(keys: KeyWords, lengths: Sequence[int], ranks: Ranks | None, previous: Numbers | None = None) -> Rows:
     """Return the newest row of each key, in key order.
 
@@ -117,11 +145,9 @@ def newest_rows(keys: KeyWords, lengths: Sequence[int], ranks: Ranks | None, pre
     of the same key in the runs before, or to 0.
     """
     starts = offsets_of(np.array(lengths, np.int64))
-    codes = keys.leading
-    if not keys.rest and codes.dtype.kind in "iu":
-        low, high = int(codes[starts[:-1]].min()), int(codes[starts[1:] - 1].max())
-        if high - low < _SLOTS_PER_ROW * len(codes):
-            return _newest_by_slot(codes, starts, low, high - low + 1, ranks, previous)
+    dense = _dense(keys, starts)
+    if dense is not None:
+        return _newest_by_slot(keys.leading, starts, *dense, ranks, previous)
     found = group(keys, None)
     if previous is not None:
         follows = np.ones(len(keys), np.bool_)
@@ -138,29 +164,49 @@ def _newest_by_slot(
     """Return the newest row of each key; each key from ``low`` on has a slot with the position of its row plus 1."""
     found = scratch(slots, np.uint32)
     found.fill(0)
-    # Keys of 8 bytes keep their type: the key range is small, so subtracting the smallest key cannot overflow.
-    kind = keys.dtype if keys.dtype.itemsize == 8 else np.dtype(np.int64)
     # Rows overwrite each other, in blocks of any runs. Where rows are compared, a block must have each key once.
     bounds = [0, len(keys)] if ranks is None and previous is None else starts.tolist()
-    for first, last in pairwise(bounds):
-        for start in range(first, last, _BLOCK_ROWS):
-            block = keys[start : min(start + _BLOCK_ROWS, last)]
-            places = np.subtract(block, low, dtype=kind).view(np.int64)
-            rows = np.arange(start + 1, start + 1 + len(block), dtype=np.uint32)
-            if ranks is not None and first:
-                known = found[places]
-                older = np.flatnonzero(known)
-                older = older[before(ranks, rows[older] - np.uint32(1), known[older] - np.uint32(1))]
-                rows[older] = known[older]
-            if previous is not None:
-                previous[start : start + len(block)] = found[places]
-            found[places] = rows
+    for start, places in _slot_blocks(keys, low, bounds):
+        rows = np.arange(start + 1, start + 1 + len(places), dtype=np.uint32)
+        if ranks is not None and start >= starts[1]:
+            known = found[places]
+            older = np.flatnonzero(known)
+            older = older[before(ranks, rows[older] - np.uint32(1), known[older] - np.uint32(1))]
+            rows[older] = known[older]
+        if previous is not None:
+            previous[start : start + len(places)] = found[places]
+        found[places] = rows
     taken = np.not_equal(found, 0, out=scratch(slots, np.bool_))
     slots_taken = np.flatnonzero(taken)
     newest = scratch(len(slots_taken), np.uint32)
     np.take(found, slots_taken, out=newest, mode="clip")  # with other modes, numpy makes an additional copy
     newest -= np.uint32(1)
     return newest
+
+
+def _dense(keys: KeyWords, starts: Positions) -> tuple[int, int] | None:
+    """Return the smallest key and the number of keys up to the greatest key; None unless the keys are dense integers.
+
+    ``starts``: the first row of each run, and the number of rows.
+    """
+    codes = keys.leading
+    if keys.rest or codes.dtype.kind not in "iu":
+        return None
+    low, high = int(codes[starts[:-1]].min()), int(codes[starts[1:] - 1].max())
+    return (low, high - low + 1) if high - low < _SLOTS_PER_ROW * len(codes) else None
+
+
+def _slot_blocks(keys: Codes, low: int, bounds: Sequence[int]) -> Iterator[tuple[int, Positions]]:
+    """Yield the keys in blocks, as the number of the first row and the distances of the keys from ``low``.
+
+    A block has only rows between two of the ``bounds``.
+    """
+    # Keys of 8 bytes keep their type: the key range is small, so subtracting the smallest key cannot overflow.
+    kind = keys.dtype if keys.dtype.itemsize == 8 else np.dtype(np.int64)
+    for first, last in pairwise(bounds):
+        for start in range(first, last, _BLOCK_ROWS):
+            block = keys[start : min(start + _BLOCK_ROWS, last)]
+            yield start, np.subtract(block, low, dtype=kind).view(np.int64)
 
 
 def _greatest(groups: Groups, ranks: Ranks) -> Positions:

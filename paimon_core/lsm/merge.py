@@ -17,7 +17,7 @@ import pyarrow as pa
 from paimon_core.lsm.aggregates.positions import last_valid, take_or_null, valid_rows
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.gather import Positions, Rows, decoded, joined, scratch, take, take_rows, with_contiguous
-from paimon_core.lsm.key_groups import Groups, Ranks, group, newest_rows
+from paimon_core.lsm.key_groups import Groups, Ranks, group, group_runs, newest_rows
 from paimon_core.lsm.key_windows import not_ascending, windows
 from paimon_core.lsm.key_words import KeyWords
 from paimon_core.lsm.lookup import LEVEL, without_older_states
@@ -114,7 +114,7 @@ def _merged(
         if skipping is not None and ranks is None:
             merged = _last_values(rows, words, lengths, names, skipping)
         else:
-            groups = group(words, ranks)
+            groups = group_runs(words, lengths, ranks)
             groups = without_older_states(rows, groups) if has_levels else groups
             merged = engine.fold(rows, engine.survivors(rows, groups, drop_deletes=drop_deletes), names)
     else:
@@ -159,10 +159,10 @@ def sorted_groups(rows: pa.Table, key: Sequence[str], order: MergeOrder, buckets
 def arrange(pieces: Sequence[pa.Table], key: Sequence[str], order: MergeOrder | None) -> tuple[pa.Table, Groups]:
     """Return the rows of one window as one table, and their groups by key.
 
-    ``pieces``: the rows of each run, oldest first.
+    ``pieces``: the rows of each run, oldest first; none is empty.
     """
-    rows, _, words, ranks = _joined_pieces(pieces, key, order)
-    return rows, group(words, ranks)
+    rows, pieces, words, ranks = _joined_pieces(pieces, key, order)
+    return rows, group_runs(words, [len(piece) for piece in pieces], ranks)
 
 
 def _joined_pieces(

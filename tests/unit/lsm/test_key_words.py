@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paimon_core.lsm.key_groups import group, newest_rows
+from paimon_core.lsm.key_groups import group, group_runs, newest_rows
 from paimon_core.lsm.key_words import KeyWords, before, stable_order
 
 UUID = "6f1c3e5a-0b1d-4c2f-9a8b-7c6d5e4f3a2{}"
@@ -86,4 +86,21 @@ def test_the_newest_rows_are_the_last_rows_of_the_groups(runs, apart):
     ranks = [np.array([rank[at] for _, rank in pairs]) for at in (0, 1)]
     lengths = [len(run) for run in runs]
     assert newest_rows(keys, lengths, ranks).tolist() == group(keys, ranks).last.tolist()
-    assert newest_rows(keys, lengths, None).tolist() == group(keys, None).last.tolist()
+    plain = group(keys, None)
+    assert newest_rows(keys, lengths, None).tolist() == plain.last.tolist()
+    for found, expected in (
+        (group_runs(keys, lengths, None), plain),
+        (group_runs(keys, lengths, ranks), group(keys, ranks)),
+    ):
+        assert (found.order.tolist(), found.starts.tolist(), found.ends.tolist()) == (
+            expected.order.tolist(),
+            expected.starts.tolist(),
+            expected.ends.tolist(),
+        )
+    previous = np.empty(len(keys), np.uint32)
+    newest_rows(keys, lengths, None, previous)
+    versions = [plain.order[a:b].tolist() for a, b in zip(plain.starts, plain.ends, strict=True)]
+    assert previous.tolist() == [
+        next((one + 1 for group_ in versions for one, other in pairwise(group_) if other == row), 0)
+        for row in range(len(keys))
+    ]
