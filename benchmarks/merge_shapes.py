@@ -1,190 +1,178 @@
-"""Processor time of merge on read next to decoding the same files, for several table widths and numbers of runs.
+"""Processor time of merges, compactions and writes beside their limits, for many shapes of tables.
 
-Each shape is a table in a temporary folder: upserts whose keys are drawn from twice the rows of a batch, 2 buckets, not
-compacted. Each measure is compared with pyarrow decoding the columns that the read needs from the same files (key,
-sequence number, kind and the requested columns). pyarrow verifies page checksums, as paimon_core does (not with
-``--unverified``).
+Each shape is a table in a temporary folder: upserts whose keys are drawn from twice the rows of a run, 2 buckets, not
+compacted. ``benchmarks.shape_tables`` has the limits: decoding, sorting and encoding with pyarrow.
 
-merged      every column
-projected   one value column
-filtered    every column, of the rows that satisfy a predicate on a value column, about one in a hundred
-both        one value column of the rows that satisfy the predicate
+merged           every column, beside decoding the same columns with key, sequence number and kind
+projected        one value column, beside decoding it with key, sequence number and kind
+filtered         every column, of the rows that satisfy a predicate on a value column, about one in a hundred
+both             one value column of the rows that satisfy the predicate
+compaction       a full compaction, beside decoding all columns of the files and encoding the result
+full-compaction  the same with this changelog producer, where the first run is in the last level
+lookup           the same with the changelog producer lookup
+write            one run, beside sorting it by its key and encoding it
 
-The two sides alternate. Each figure is the median, in milliseconds of processor time, user|system. ``python -m
-benchmarks.merge_shapes --columns 2 8 --runs 5``
+The two sides alternate. Each time is the least, in milliseconds of processor time of all threads; "ratio" is the
+ratio of the two, and "middle" that of the medians. By default a base shape is changed in one respect at a time;
+``--full`` measures every combination of the values. ``python -m benchmarks.merge_shapes --columns 8 --keys uuid``
 """
 
 from __future__ import annotations
 
 import argparse
-import os
+import itertools
 import resource
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-import paimon_core
-from benchmarks import workload
+from benchmarks.shape_tables import CHANGELOGS, ENGINES, KEYS, Shape, ShapeTable
 from paimon_core import col
 
-BUCKETS = 2
-OPTIONS = {"bucket": str(BUCKETS), "write-only": "true"}
-MERGE_COLUMNS = ("id", "_SEQUENCE_NUMBER", "_VALUE_KIND")
 FEW_COLUMNS = 8
 WIDE_SHARE = 5
 """A table of more than FEW_COLUMNS columns has a fifth of the rows."""
 ONE_IN = 100
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Processor seconds and page faults of one call."""
-
-    user: float
-    system: float
-    faults: int
-
-    @property
-    def total(self) -> float:
-        return self.user + self.system
-
-
-def cost(work: Callable[[], object]) -> Cost:
-    """Return the cost of ``work`` in this process, over all threads, including freeing its result."""
-    before = resource.getrusage(resource.RUSAGE_SELF)
-    work()
-    after = resource.getrusage(resource.RUSAGE_SELF)
-    return Cost(after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime, after.ru_minflt - before.ru_minflt)
-
-
-# -- tables ------------------------------------------------------------------------------------------------------------
-
-
-def batch(k: int, rows: int, columns: int, *, sparse: bool) -> pa.Table:
-    """Return batch ``k``: the first columns of the workload, repeated under other names if there are too few."""
-    source = workload.batch(k, rows, 2 * rows)
-    made = {"id": source["id"]}
-    if sparse:
-        keys = workload.mix(source["id"].to_numpy().astype(np.uint64)) >> np.uint64(1)
-        made["id"] = pa.chunked_array([pa.array(keys.astype(np.int64))])
-    names = ["b", "a", "c", "d", "name", "city", "ts"]
-    for number in range(columns - 1):
-        name = names[number % len(names)]
-        made[name if number < len(names) else f"{name}{number}"] = source[name]
-    schema = pa.schema([pa.field(name, column.type, nullable=name != "id") for name, column in made.items()])
-    return pa.table(list(made.values()), schema=schema)
-
-
-def filled(folder: Path, columns: int, runs: int, rows: int, *, sparse: bool) -> paimon_core.Table:
-    """Create a table of ``runs`` commits with ``rows`` rows in total."""
-    catalog = paimon_core.open_catalog(str(folder))
-    catalog.create_database("db", ignore_if_exists=True)
-    first = batch(0, rows // runs, columns, sparse=sparse)
-    table = catalog.create_table("db.t", first.schema, primary_key=["id"], options=OPTIONS)
-    for k in range(runs):
-        table.write(batch(k, rows // runs, columns, sparse=sparse))
-    return table
-
-
-# -- measures ----------------------------------------------------------------------------------------------------------
+MARKS = {"merged": 1.3, "projected": 1.6, "compaction": 1.15, "full-compaction": 1.4, "lookup": 1.4, "write": 1.1}
+"""The ratios that are wanted."""
+MEASURES = ("merged", "projected", "filtered", "both", "compaction", *CHANGELOGS, "write")
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A read, and the decoding that it needs in any case."""
+    """Work of ours, the limit beside it, and what to do with the result of the work after its time is taken."""
 
     name: str
-    read: Callable[[], object]
-    decode: Callable[[], object]
+    ours: Callable[[], object]
+    limit: Callable[[], object]
+    after: Callable[..., None] = lambda _: None
 
 
-def decoding(
-    files: Sequence[Path], asked: Sequence[str], where: pc.Expression | None, *, verify: bool
-) -> Callable[[], object]:
-    """Return a function that decodes whole files, each in one thread, one per processor; all rows are kept."""
-    names = list(dict.fromkeys([*MERGE_COLUMNS, *asked]))
-
-    def whole(file: Path) -> pa.Table:
-        table = pq.ParquetFile(file, page_checksum_verification=verify).read(names, use_threads=False)
-        return table if where is None else table.filter(where)
-
-    def work() -> object:
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            return list(pool.map(whole, files))
-
-    return work
+def spent(work: Callable[[], object]) -> tuple[float, object]:
+    """Return the processor seconds of ``work`` in this process, over all threads, and its result."""
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    found = work()
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, found
 
 
-def measures(table: paimon_core.Table, files: Sequence[Path], *, verify: bool) -> Iterator[Measure]:
-    """Yield the measures of a table; the values of ``b`` are evenly distributed from 0 to 2 ** 56."""
+def reads(of: ShapeTable) -> Iterator[Measure]:
+    """Yield the reads; the values of ``b`` are evenly distributed from 0 to 2 ** 56."""
+    table, files = of.table, of.files
     names = table.schema.names
     few = (1 << 56) // ONE_IN
-    selective, condition = col("b") < few, pc.field("b") < few
-    shown = names[-1]
-
-    def alone(asked: Sequence[str], where: pc.Expression | None = None) -> Callable[[], object]:
-        return decoding(files, asked, where, verify=verify)
-
-    yield Measure("merged", lambda: table.scan().to_arrow(), alone(names))
-    yield Measure("projected", lambda: table.scan([shown]).to_arrow(), alone([shown]))
-    yield Measure("filtered", lambda: table.scan(where=selective).to_arrow(), alone(names, condition))
-    yield Measure("both", lambda: table.scan([shown], where=selective).to_arrow(), alone(["b", shown], condition))
-
-
-def times(costs: Sequence[Cost]) -> str:
-    user, system = median(c.user for c in costs), median(c.system for c in costs)
-    return f"{user * 1000:9.0f}|{system * 1000:<6.0f}"
+    where, condition, shown = col("b") < few, pc.field("b") < few, names[-1]
+    yield Measure("merged", lambda: table.scan().to_arrow(), lambda: of.decoding(files, names))
+    yield Measure("projected", lambda: table.scan([shown]).to_arrow(), lambda: of.decoding(files, [shown]))
+    if "b" in names:
+        yield Measure(
+            "filtered", lambda: table.scan(where=where).to_arrow(), lambda: of.decoding(files, names, condition)
+        )
+        yield Measure(
+            "both",
+            lambda: table.scan([shown], where=where).to_arrow(),
+            lambda: of.decoding(files, ["b", shown], condition),
+        )
 
 
-def report(shape: str, measure: Measure, repeats: int) -> None:
-    """Print one line: both sides, the ratio of the medians and of the minima, and the page faults."""
-    measure.read()
-    measure.decode()
-    ours: list[Cost] = []
-    alone: list[Cost] = []
+def compaction(name: str, of: ShapeTable) -> Measure:
+    """Return the measure of a full compaction."""
+    results, files = of.removing(of.compacted), of.files
+
+    def limit() -> None:
+        of.decoding(files, None)
+        of.encoding(results)
+
+    return Measure(name, of.compacted, limit, of.remove)
+
+
+def writes(of: ShapeTable) -> Measure:
+    """Return the measure of a write."""
+    unsorted = [rows.sort_by("_SEQUENCE_NUMBER") for rows in of.removing(of.written)]
+    return Measure("write", of.written, lambda: of.encoding(unsorted, ordered=False), of.remove)
+
+
+def measures(shape: Shape, folder: Path, asked: Sequence[str]) -> Iterator[Measure]:
+    """Yield the measures of ``asked`` that the shape has; tables are created in ``folder`` when they are needed."""
+    plain = ShapeTable(shape, shape.filled(folder, "t"), folder)
+    yield from (measure for measure in reads(plain) if measure.name in asked)
+    if "compaction" in asked:
+        yield compaction("compaction", plain)
+    for producer in CHANGELOGS:
+        if producer in asked:
+            name = producer.replace("-", "_")
+            yield compaction(producer, ShapeTable(shape, shape.filled(folder, name, changelog=producer), folder))
+    if "write" in asked:
+        yield writes(plain)
+
+
+def report(shape: Shape, measure: Measure, repeats: int) -> None:
+    """Print one line: the least time of both sides, the ratios, and the mark when it is missed."""
+    measure.after(measure.ours())
+    measure.limit()
+    ours: list[float] = []
+    limits: list[float] = []
     for _ in range(repeats):
-        alone.append(cost(measure.decode))
-        ours.append(cost(measure.read))
-    middle = median(c.total for c in ours) / median(c.total for c in alone)
-    least = min(c.total for c in ours) / min(c.total for c in alone)
-    faults = f"{median(c.faults for c in alone):10,.0f}{median(c.faults for c in ours):10,.0f}"
-    print(f"{shape:18}{measure.name:11}{times(alone)}{times(ours)}{middle:7.2f}{least:7.2f}{faults}", flush=True)
+        limits.append(spent(measure.limit)[0])
+        seconds, found = spent(measure.ours)
+        ours.append(seconds)
+        measure.after(found)
+        del found
+    ratio, middle = min(ours) / min(limits), median(ours) / median(limits)
+    mark = MARKS.get(measure.name)
+    missed = f"  above {mark}" if mark is not None and ratio > mark else ""
+    what = f"{shape.engine:23}{shape.key:11}{shape.columns:5}{shape.runs:5} {measure.name:16}"
+    print(f"{what}{min(limits) * 1000:9.1f}{min(ours) * 1000:9.1f}{ratio:8.2f}{middle:8.2f}{missed}", flush=True)
+    pa.default_memory_pool().release_unused()
+
+
+def shapes(args: argparse.Namespace) -> list[Shape]:
+    """Return the shapes to measure, without repeats."""
+    first = (args.engines[0], args.keys[0], args.columns[0], args.runs[0])
+    lists = [args.engines, args.keys, args.columns, args.runs]
+    every = itertools.product(*lists)
+    alone = ((*first[:at], value, *first[at + 1 :]) for at, values in enumerate(lists) for value in values)
+    return [
+        Shape(engine, key, columns, runs, args.rows if columns <= FEW_COLUMNS else args.rows // WIDE_SHARE)
+        for engine, key, columns, runs in dict.fromkeys(every if args.full else alone)
+    ]
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="benchmarks.merge_shapes", description=__doc__.splitlines()[0])
-    parser.add_argument("--columns", type=int, nargs="+", default=[2, 8, 100])
-    parser.add_argument("--runs", type=int, nargs="+", default=[2, 5, 20])
-    parser.add_argument("--rows", type=int, default=2_000_000, help="rows of all runs; a fifth of them for wide tables")
+    parser = argparse.ArgumentParser(
+        prog="benchmarks.merge_shapes", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--engines", nargs="+", default=list(ENGINES), choices=ENGINES)
+    parser.add_argument("--keys", nargs="+", default=list(KEYS), choices=list(KEYS))
+    parser.add_argument("--columns", type=int, nargs="+", default=[8, 2, 100], help="with the key columns")
+    parser.add_argument("--runs", type=int, nargs="+", default=[5, 2, 20])
+    parser.add_argument("--full", action="store_true", help="every combination, not one change of the first values")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="rows of all runs; a fifth of them for wide tables")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--sparse", action="store_true", help="keys spread over 63 bits instead of the numbers from 0")
-    parser.add_argument("--unverified", action="store_true", help="decoding alone does not verify page checksums")
-    parser.add_argument("--only", nargs="*", default=None, help="the measures, all by default")
+    parser.add_argument("--only", nargs="+", default=list(MEASURES), choices=MEASURES, help="the measures")
     parser.add_argument("--folder", default=None, help="folder for the temporary warehouses")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.repeats < 1 or args.rows < max(args.runs):
+        parser.error(f"--repeats must be 1 or more, and --rows at least the number of runs, not {args.rows}")
+    if min(args.columns) < 2:
+        parser.error(f"--columns must be 2 or more, not {min(args.columns)}")
+    return args
 
 
 def main() -> int:
     args = arguments()
-    print(f"{'columns, runs':18}{'':11}{'decoding alone':>16}{'ours':>16}{'ratio':>7}{'least':>7}{'faults':>20}")
-    for columns in args.columns:
-        rows = args.rows if columns <= FEW_COLUMNS else args.rows // WIDE_SHARE
-        for runs in args.runs:
-            with tempfile.TemporaryDirectory(prefix="paimon-shapes-", dir=args.folder) as folder:
-                table = filled(Path(folder), columns, runs, rows, sparse=args.sparse)
-                files = sorted(Path(folder, "db.db", "t").rglob("*.parquet"))
-                for measure in measures(table, files, verify=not args.unverified):
-                    if args.only is None or measure.name in args.only:
-                        report(f"{columns}, {runs}", measure, args.repeats)
+    head = f"{'engine':23}{'key':11}{'cols':>5}{'runs':>5} {'measure':16}"
+    print(f"{head}{'limit':>9}{'ours':>9}{'ratio':>8}{'middle':>8}")
+    for shape in shapes(args):
+        with tempfile.TemporaryDirectory(prefix="paimon-shapes-", dir=args.folder) as folder:
+            for measure in measures(shape, Path(folder), args.only):
+                report(shape, measure, args.repeats)
     return 0
 
 

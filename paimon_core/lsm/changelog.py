@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.equality import same_rows
+from paimon_core.lsm.fold import fold, last
 from paimon_core.lsm.gather import Flags, Positions, take
 from paimon_core.lsm.key_groups import Groups
 from paimon_core.lsm.lookup import at_level, states, without_older_states
@@ -50,9 +51,9 @@ class RowComparison:
         the last level, has not changed.
         """
         before = at_level(rows, groups, last_level)
-        merged, after = self._merge(rows, groups)
+        merged, source, after = self._merge(rows, groups)
         touched = (groups.lengths > 1) | (before < 0)
-        return Merged(merged, changes(rows, before[touched], merged, after[touched], self.compared))
+        return Merged(merged, self._changes(rows, before[touched], source, after[touched]))
 
     def by_state(self, rows: pa.Table, groups: Groups, *, changelog: bool) -> Merged:
         """Merge the rows of a compaction with lookups; the old row of a key is its state (``lsm.lookup``).
@@ -61,11 +62,11 @@ class RowComparison:
         With ``changelog``, changelog rows are computed for the keys that have a row of level 0.
         """
         before = states(rows, groups)
-        merged, after = self._merge(rows, without_older_states(rows, groups, before))
+        merged, source, after = self._merge(rows, without_older_states(rows, groups, before))
         if not changelog:
             return Merged(merged)
         touched = at_level(rows, groups, 0) >= 0
-        return Merged(merged, changes(rows, before[touched], merged, after[touched], self.compared))
+        return Merged(merged, self._changes(rows, before[touched], source, after[touched]))
 
     def by_first(self, rows: pa.Table, groups: Groups, known: Flags, *, changelog: bool) -> Merged:
         """Merge the rows of a compaction with merge engine first-row; keep the states and the first rows of new keys.
@@ -74,27 +75,43 @@ class RowComparison:
         Such a group is left out. With ``changelog``, the first rows of new keys are also the changelog rows.
         """
         has_state = states(rows, groups) >= 0
-        merged, _ = self._merge(rows, groups.keep(has_state | ~known))
+        merged = self._merge(rows, groups.keep(has_state | ~known))[0]
         return Merged(merged, self._merge(rows, groups.keep(~has_state & ~known))[0] if changelog else None)
 
-    def _merge(self, rows: pa.Table, groups: Groups) -> tuple[pa.Table, Positions]:
-        """Return the merged rows, and for each group the position of its merged row, or -1 for no merged row."""
+    def _changes(self, rows: pa.Table, before: Positions, source: pa.Table, after: Positions) -> pa.Table:
+        return changes(rows, before, source, after, self.compared, self.columns)
+
+    def _merge(self, rows: pa.Table, groups: Groups) -> tuple[pa.Table, pa.Table, Positions]:
+        """Return the merged rows, and where they are: a table, and for each group the position of its merged row there.
+
+        The table is ``rows`` if the merged row of each key is its last row, and the merged rows otherwise. The position
+        is -1 for a group without a merged row.
+        """
+        if self.engine.last_values(rows, self.columns) == frozenset():
+            return fold(rows, groups, dict.fromkeys(self.columns, last)), rows, groups.last
         kept = self.engine.survivors(rows, groups, drop_deletes=False)
         merged = self.engine.fold(rows, kept, self.columns)
         if len(kept) == len(groups):
-            return merged, np.arange(len(groups))
+            return merged, merged, np.arange(len(groups))
         compact = groups.compact()
         group_of = np.full(len(rows), -1, np.int64)
         group_of[compact.order] = compact.numbers
         after = np.full(len(groups), -1, np.int64)
         after[group_of[kept.first]] = np.arange(len(kept))
-        return merged, after
+        return merged, merged, after
 
 
 def changes(
-    rows: pa.Table, before: Positions, merged: pa.Table, after: Positions, compared: Sequence[str] | None
+    rows: pa.Table,
+    before: Positions,
+    merged: pa.Table,
+    after: Positions,
+    compared: Sequence[str] | None,
+    names: Sequence[str] | None = None,
 ) -> pa.Table:
-    """Return the changelog rows of some keys in key order, with the columns of ``merged``.
+    """Return the changelog rows of some keys in key order, with the columns ``names``, by default those of ``merged``.
+
+    If ``merged`` is ``rows``, each changelog row is copied once, otherwise twice.
 
     For each key, ``before`` is the position of its old row in ``rows``, and ``after`` is the position of its new row in
     ``merged``; -1 means no row. Rows of kind -U and -D count as no row. With ``compared``, a key with equal values in
@@ -107,11 +124,16 @@ def changes(
         pairs = _rows(rows, before[at], compared), _rows(merged, after[at], compared)
         updated[at] = ~same_rows(*pairs, compared) if compared else False
     old, new = np.flatnonzero((had & ~has) | updated), np.flatnonzero((has & ~had) | updated)
-    names = merged.column_names
-    shown = [
-        _of_kind(_rows(rows, before[old], names), np.where(has[old], RowKind.UPDATE_BEFORE, RowKind.DELETE)),
-        _of_kind(_rows(merged, after[new], names), np.where(had[new], RowKind.UPDATE_AFTER, RowKind.INSERT)),
-    ]
+    names = merged.column_names if names is None else names
+    kinds = (
+        np.where(has[old], RowKind.UPDATE_BEFORE, RowKind.DELETE),
+        np.where(had[new], RowKind.UPDATE_AFTER, RowKind.INSERT),
+    )
+    if merged is rows:
+        in_key_order = np.argsort(np.concatenate((old, new)), kind="stable")
+        positions = np.concatenate((before[old], after[new]))[in_key_order]
+        return _of_kind(_rows(rows, positions, names), np.concatenate(kinds)[in_key_order])
+    shown = [_of_kind(_rows(rows, before[old], names), kinds[0]), _of_kind(_rows(merged, after[new], names), kinds[1])]
     if not len(old) or not len(new):
         return shown[0] if len(old) else shown[1]
     in_key_order = np.argsort(np.concatenate((old, new)), kind="stable")

@@ -1,26 +1,34 @@
 """Key groups: the rows of a table arranged by key, and in merge order within each key, without copying rows.
 
 ``group`` sorts the rows once by key, with a stable sort. The sort is fast for sorted runs in arrival order, because it
-only merges the runs. Only keys whose rows are not in merge order are sorted again. ``last_rows`` returns only the last
-row of each key, and needs no sort when the keys are dense integers.
+only merges the runs. Only keys whose rows are not in merge order are sorted again. ``newest_rows`` returns only the
+newest row of each key. It needs no sort when the keys are dense integers, and never sorts the rows of a key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_core.lsm.gather import Flags, Positions, Rows, offsets_of, scratch
-from paimon_core.lsm.order_codes import Codes, order_codes
+from paimon_core.lsm.key_words import KeyWords, before
+from paimon_core.lsm.order_codes import Codes, Ints, order_codes
 
 _BLOCK_ROWS = 1 << 13
 """The number of rows per block: small enough that temporary arrays fit into the processor's cache."""
 _SLOTS_PER_ROW = 4
 """Integer keys count as dense when their range is smaller than this factor times the number of rows."""
+
+Numbers = npt.NDArray[np.uint32]
+"""One number per row."""
+Ranks = Sequence[Ints]
+"""The merge order of rows: arrays with one integer per row, most significant first."""
 
 
 @dataclass(frozen=True)
@@ -83,66 +91,152 @@ def key_codes(rows: pa.Table, key: Sequence[str]) -> Codes:
     return order_codes([rows[name] for name in key])
 
 
-def group(keys: Codes, ranks: Codes | None) -> Groups:
-    """Return the groups of rows with equal key codes, each group sorted by ``ranks``.
+def group(keys: Codes | KeyWords, ranks: Ranks | None) -> Groups:
+    """Return the groups of rows with equal keys, each group sorted by ``ranks``.
 
     ``ranks`` None: the rows are already in merge order.
 
     Rows of equal key and rank keep their order.
     """
-    order = np.argsort(keys, kind="stable")
-    in_order = keys[order]
-    opens = in_order[1:] != in_order[:-1]
+    order, opens = (keys if isinstance(keys, KeyWords) else KeyWords(keys)).in_order()
     if ranks is not None:
         order = _sort_groups_by_rank(order, opens, ranks)
     ends = np.append(np.flatnonzero(opens) + 1, len(keys)) if len(keys) else np.zeros(0, np.int64)
     return Groups(order, np.append(np.zeros(min(1, len(keys)), np.int64), ends[:-1]), ends)
 
 
-def last_rows(keys: Codes, lengths: Sequence[int]) -> Rows:
-    """Return the last row of each key, in key order.
+def group_runs(keys: KeyWords, lengths: Sequence[int], ranks: Ranks | None) -> Groups:
+    """Return the same groups as ``group``.
 
-    The rows are consecutive runs. No run is empty, and each run is in ascending key order; ``lengths`` are the numbers
-    of rows of the runs. The result is the same as ``group(keys, None).last``.
+    The rows are consecutive runs. No run is empty, and each run is in strictly ascending key order; ``lengths`` are the
+    numbers of rows of the runs. Dense integer keys are counted instead of sorted.
     """
-    boundaries = offsets_of(np.array(lengths, np.int64))
-    if keys.dtype.kind in "iu":
-        low, high = int(keys[boundaries[:-1]].min()), int(keys[boundaries[1:] - 1].max())
-        if high - low < _SLOTS_PER_ROW * len(keys):
-            return _last_by_slot(keys, low, high - low + 1)
-    last: Rows = group(keys, None).last
-    return last
+    starts = offsets_of(np.array(lengths, np.int64))
+    dense = _dense(keys, starts)
+    if dense is None or ranks is not None:
+        return group(keys, ranks)
+    low, slots = dense
+    counts = scratch(slots, np.uint32)
+    counts.fill(0)
+    earlier = scratch(len(keys), np.uint32)
+    for start, places in _slot_blocks(keys.leading, low, starts.tolist()):
+        known = counts[places]
+        earlier[start : start + len(places)] = known
+        counts[places] = known + np.uint32(1)
+    ends = np.cumsum(counts, dtype=np.uint32)
+    first = ends - counts
+    order = np.empty(len(keys), np.int64)
+    for start, places in _slot_blocks(keys.leading, low, [0, len(keys)]):
+        rows = np.arange(start, start + len(places))
+        order[first[places] + earlier[start : start + len(places)]] = rows
+    taken = np.flatnonzero(counts)
+    return Groups(order, first[taken].astype(np.int64), ends[taken].astype(np.int64))
 
 
-def _last_by_slot(keys: Codes, low: int, slots: int) -> Rows:
-    """Return the last row of each key; each key from ``low`` on has a slot with the position of its last row plus 1."""
+def newest_rows(keys: KeyWords, lengths: Sequence[int], ranks: Ranks | None, previous: Numbers | None = None) -> Rows:
+    """Return the newest row of each key, in key order.
+
+    The rows are consecutive runs. No run is empty, and each run is in strictly ascending key order; ``lengths`` are the
+    numbers of rows of the runs. Of the rows of a key, the row with the greatest rank is the newest, and of rows with
+    equal ranks the row of the last run. ``ranks`` None: the row of the last run is the newest. The result is the same
+    as ``group(keys, ranks).last``.
+
+    ``previous``, one number per row, is only for ``ranks`` None: each number is set to the position plus 1 of the row
+    of the same key in the runs before, or to 0.
+    """
+    starts = offsets_of(np.array(lengths, np.int64))
+    dense = _dense(keys, starts)
+    if dense is not None:
+        return _newest_by_slot(keys.leading, starts, *dense, ranks, previous)
+    found = group(keys, None)
+    if previous is not None:
+        follows = np.ones(len(keys), np.bool_)
+        follows[found.starts] = False
+        places = np.flatnonzero(follows)
+        previous.fill(0)
+        previous[found.order[places]] = found.order[places - 1] + 1
+    return found.last if ranks is None else _greatest(found, ranks)
+
+
+def _newest_by_slot(
+    keys: Codes, starts: Positions, low: int, slots: int, ranks: Ranks | None, previous: Numbers | None
+) -> Rows:
+    """Return the newest row of each key; each key from ``low`` on has a slot with the position of its row plus 1."""
     found = scratch(slots, np.uint32)
     found.fill(0)
-    # Keys of 8 bytes keep their type: the key range is small, so subtracting the smallest key cannot overflow.
-    kind = keys.dtype if keys.dtype.itemsize == 8 else np.dtype(np.int64)
-    for start in range(0, len(keys), _BLOCK_ROWS):
-        block = keys[start : start + _BLOCK_ROWS]
-        found[np.subtract(block, low, dtype=kind).view(np.int64)] = np.arange(
-            start + 1, start + 1 + len(block), dtype=np.uint32
-        )
+    # Rows overwrite each other, in blocks of any runs. Where rows are compared, a block must have each key once.
+    bounds = [0, len(keys)] if ranks is None and previous is None else starts.tolist()
+    for start, places in _slot_blocks(keys, low, bounds):
+        rows = np.arange(start + 1, start + 1 + len(places), dtype=np.uint32)
+        if ranks is not None and start >= starts[1]:
+            known = found[places]
+            older = np.flatnonzero(known)
+            older = older[before(ranks, rows[older] - np.uint32(1), known[older] - np.uint32(1))]
+            rows[older] = known[older]
+        if previous is not None:
+            previous[start : start + len(places)] = found[places]
+        found[places] = rows
     taken = np.not_equal(found, 0, out=scratch(slots, np.bool_))
     slots_taken = np.flatnonzero(taken)
-    last = scratch(len(slots_taken), np.uint32)
-    np.take(found, slots_taken, out=last, mode="clip")  # with other modes, numpy makes an additional copy
-    last -= np.uint32(1)
-    return last
+    newest = scratch(len(slots_taken), np.uint32)
+    np.take(found, slots_taken, out=newest, mode="clip")  # with other modes, numpy makes an additional copy
+    newest -= np.uint32(1)
+    return newest
 
 
-def _sort_groups_by_rank(order: Positions, opens: Flags, ranks: Codes) -> Positions:
+def _dense(keys: KeyWords, starts: Positions) -> tuple[int, int] | None:
+    """Return the smallest key and the number of keys up to the greatest key; None unless the keys are dense integers.
+
+    ``starts``: the first row of each run, and the number of rows.
+    """
+    codes = keys.leading
+    if keys.rest or codes.dtype.kind not in "iu":
+        return None
+    low, high = int(codes[starts[:-1]].min()), int(codes[starts[1:] - 1].max())
+    return (low, high - low + 1) if high - low < _SLOTS_PER_ROW * len(codes) else None
+
+
+def _slot_blocks(keys: Codes, low: int, bounds: Sequence[int]) -> Iterator[tuple[int, Positions]]:
+    """Yield the keys in blocks, as the number of the first row and the distances of the keys from ``low``.
+
+    A block has only rows between two of the ``bounds``.
+    """
+    # Keys of 8 bytes keep their type: the key range is small, so subtracting the smallest key cannot overflow.
+    kind = keys.dtype if keys.dtype.itemsize == 8 else np.dtype(np.int64)
+    for first, last in pairwise(bounds):
+        for start in range(first, last, _BLOCK_ROWS):
+            block = keys[start : min(start + _BLOCK_ROWS, last)]
+            yield start, np.subtract(block, low, dtype=kind).view(np.int64)
+
+
+def _greatest(groups: Groups, ranks: Ranks) -> Positions:
+    """Return the row of each group with the greatest rank, the last one of equal rows.
+
+    The number of steps is the largest number of rows of a key.
+    """
+    newest = groups.first.copy()
+    open_ = np.flatnonzero(groups.lengths > 1)
+    step = 1
+    while len(open_):
+        rows = groups.order[groups.starts[open_] + step]
+        later = ~before(ranks, rows, newest[open_])
+        newest[open_[later]] = rows[later]
+        step += 1
+        open_ = open_[groups.lengths[open_] > step]
+    return newest
+
+
+def _sort_groups_by_rank(order: Positions, opens: Flags, ranks: Ranks) -> Positions:
     """Return ``order`` with the rows sorted again by rank in the groups in which a rank decreases."""
-    by_key = ranks[order]
-    decreases = (by_key[1:] < by_key[:-1]) & ~opens
+    places = np.flatnonzero(~opens)
+    decreases = before(ranks, order[places + 1], order[places])
     if not decreases.any():
         return order
     group_of = offsets_of(opens)
     wrong = np.zeros(int(group_of[-1]) + 1, np.bool_)
-    wrong[group_of[1:][decreases]] = True
-    rows = np.flatnonzero(wrong[group_of])
+    wrong[group_of[places[decreases]]] = True
+    places = np.flatnonzero(wrong[group_of])
+    rows = order[places]
     corrected = order.copy()
-    corrected[rows] = order[rows[np.lexsort((by_key[rows], group_of[rows]))]]
+    corrected[places] = rows[np.lexsort((*(rank[rows] for rank in reversed(ranks)), group_of[places]))]
     return corrected

@@ -7,20 +7,22 @@ interpreter lock, so that threads can merge buckets in parallel.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
+from paimon_core.lsm.aggregates.positions import last_valid, take_or_null, valid_rows
 from paimon_core.lsm.engines.engine import MergeEngine
-from paimon_core.lsm.gather import Positions, Rows, decoded, joined, scratch, take_rows, with_contiguous
-from paimon_core.lsm.key_groups import Groups, group, key_codes, last_rows
+from paimon_core.lsm.gather import Positions, Rows, decoded, joined, scratch, take, take_rows, with_contiguous
+from paimon_core.lsm.key_groups import Groups, Ranks, group, group_runs, newest_rows
 from paimon_core.lsm.key_windows import not_ascending, windows
+from paimon_core.lsm.key_words import KeyWords
 from paimon_core.lsm.lookup import LEVEL, without_older_states
 from paimon_core.lsm.merge_order import MergeOrder, is_add, sequence_numbers
-from paimon_core.lsm.order_codes import Codes, pack, parts
+from paimon_core.lsm.order_codes import Ints, parts
 from paimon_core.predicate import BoundPredicate
 from paimon_core.predicate.row_mask import row_mask
 from paimon_core.schema import VALUE_KIND
@@ -101,28 +103,40 @@ def _merged(
         return None
     names = present[0].column_names if columns is None else columns
     has_levels = LEVEL in present[0].column_names
-    if len(present) > 1 and engine.keeps_last and not has_levels:
-        rows, last = _last(present, key, order, drop_deletes=drop_deletes)
-        return take_rows(rows, last if late is None else late.positions(rows, last), names)
     if len(present) > 1:
-        rows, groups = arrange(present, key, order)
-        groups = without_older_states(rows, groups) if has_levels else groups
-        merged = engine.fold(rows, engine.survivors(rows, groups, drop_deletes=drop_deletes), names)
+        rows, pieces, words, ranks = _joined_pieces(present, key, order)
+        lengths = [len(piece) for piece in pieces]
+        skipping = None if has_levels else engine.last_values(rows, names)
+        if skipping is not None and not skipping:
+            last = newest_rows(words, lengths, ranks)
+            last = last[is_add(rows)[last]] if drop_deletes and VALUE_KIND in rows.column_names else last
+            return take_rows(rows, last if late is None else late.positions(rows, last), names)
+        if skipping is not None and ranks is None:
+            merged = _last_values(rows, words, lengths, names, skipping)
+        else:
+            groups = group_runs(words, lengths, ranks)
+            groups = without_older_states(rows, groups) if has_levels else groups
+            merged = engine.fold(rows, engine.survivors(rows, groups, drop_deletes=drop_deletes), names)
     else:
         merged = decoded((adds(present[0]) if drop_deletes else present[0]).select(names))
     return merged if late is None else late.kept(merged)
 
 
-def _last(
-    pieces: Sequence[pa.Table], key: Sequence[str], order: MergeOrder | None, *, drop_deletes: bool
-) -> tuple[pa.Table, Rows]:
-    """Return the rows of one window as one table, and the position of the last row of each key in merge order.
+def _last_values(
+    rows: pa.Table, words: KeyWords, lengths: Sequence[int], names: Sequence[str], skipping: Collection[str]
+) -> pa.Table:
+    """Return the columns ``names`` of the last row of each key, in key order.
 
-    The positions are in key order. With ``drop_deletes``, keys whose last row is a retract are left out.
+    The columns in ``skipping`` get the last non-null value of the key.
     """
-    rows, pieces, codes, ranks = _joined_pieces(pieces, key, order)
-    last = last_rows(codes, [len(piece) for piece in pieces]) if ranks is None else group(codes, ranks).last
-    return rows, last[is_add(rows)[last]] if drop_deletes and VALUE_KIND in rows.column_names else last
+    previous = scratch(len(rows), np.uint32)
+    last = newest_rows(words, lengths, None, previous)
+
+    def value(name: str) -> pa.ChunkedArray:
+        valid = valid_rows(rows[name]) if name in skipping else None
+        return take(rows[name], last) if valid is None else take_or_null(rows[name], last_valid(valid, last, previous))
+
+    return pa.Table.from_arrays([value(name) for name in names], schema=rows.select(names).schema)
 
 
 def sorted_groups(rows: pa.Table, key: Sequence[str], order: MergeOrder, buckets: Positions | None = None) -> Groups:
@@ -134,26 +148,27 @@ def sorted_groups(rows: pa.Table, key: Sequence[str], order: MergeOrder, buckets
     if buckets is None:
         if order.sequence_fields or not _ascending(sequence_numbers(rows)):
             ranks = order.ranks(rows)
-        return group(key_codes(rows, key), ranks)
+        return group(KeyWords.of(rows, key), ranks)
     numbers = sequence_numbers(rows)
     if order.sequence_fields or not np.all((numbers[1:] > numbers[:-1]) | (buckets[1:] != buckets[:-1])):
         ranks = order.ranks(rows)
-    return group(pack([buckets, *(part for name in key for part in parts(rows[name]))], len(rows)), ranks)
+    columns = [buckets, *(part for name in key for part in parts(rows[name]))]
+    return group(KeyWords.of_parts(columns, len(rows)), ranks)
 
 
 def arrange(pieces: Sequence[pa.Table], key: Sequence[str], order: MergeOrder | None) -> tuple[pa.Table, Groups]:
     """Return the rows of one window as one table, and their groups by key.
 
-    ``pieces``: the rows of each run, oldest first.
+    ``pieces``: the rows of each run, oldest first; none is empty.
     """
-    rows, _, codes, ranks = _joined_pieces(pieces, key, order)
-    return rows, group(codes, ranks)
+    rows, pieces, words, ranks = _joined_pieces(pieces, key, order)
+    return rows, group_runs(words, [len(piece) for piece in pieces], ranks)
 
 
 def _joined_pieces(
     pieces: Sequence[pa.Table], key: Sequence[str], order: MergeOrder | None
-) -> tuple[pa.Table, Sequence[pa.Table], Codes, Codes | None]:
-    """Return the pieces as one table, the pieces in the order of their rows in this table, the key codes and the ranks.
+) -> tuple[pa.Table, Sequence[pa.Table], KeyWords, Ranks | None]:
+    """Return the pieces as one table, the pieces in the order of their rows in this table, the keys and the ranks.
 
     The ranks are None when the rows of each key are already in merge order. Raises CorruptTable unless the keys of each
     piece ascend.
@@ -161,10 +176,10 @@ def _joined_pieces(
     in_sequence = None if order is None or order.sequence_fields else _by_sequence(pieces)
     pieces = in_sequence or pieces
     rows = with_contiguous(joined(pieces), key)
-    codes = key_codes(rows, key)
-    _check_sorted(codes, pieces, key)
+    words = KeyWords.of(rows, key)
+    _check_sorted(words, pieces, key)
     ranks = None if order is None or in_sequence is not None else order.ranks(rows)
-    return rows, pieces, codes, ranks
+    return rows, pieces, words, ranks
 
 
 def _by_sequence(pieces: Sequence[pa.Table]) -> list[pa.Table] | None:
@@ -179,19 +194,16 @@ def _by_sequence(pieces: Sequence[pa.Table]) -> list[pa.Table] | None:
     return [pieces[position] for _, _, position in ranges]
 
 
-def _check_sorted(codes: Codes, pieces: Sequence[pa.Table], key: Sequence[str]) -> None:
+def _check_sorted(words: KeyWords, pieces: Sequence[pa.Table], key: Sequence[str]) -> None:
     start = 0
     for piece in pieces:
-        run = codes[start : start + len(piece)]
-        start += len(piece)
-        if not _ascending(run):
+        if not words.is_ascending(start, start + len(piece)):
             raise not_ascending(key)
+        start += len(piece)
 
 
-def _ascending(values: Codes) -> bool:
-    if len(values) < 2 or values.dtype.kind == "S":
-        return bool(np.all(values[1:] > values[:-1]))
-    return bool(np.greater(values[1:], values[:-1], out=scratch(len(values) - 1, np.bool_)).all())
+def _ascending(values: Ints) -> bool:
+    return KeyWords(values).is_ascending(0, len(values))
 
 
 def adds(rows: pa.Table) -> pa.Table:

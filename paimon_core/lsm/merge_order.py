@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_core.lsm.gather import contiguous
-from paimon_core.lsm.order_codes import Codes, pack, parts
+from paimon_core.lsm.order_codes import Ints, parts
 from paimon_core.options import TableOptions
 from paimon_core.schema import SEQUENCE_NUMBER, VALUE_KIND
 
@@ -31,15 +31,27 @@ class MergeOrder:
         fields = options["sequence.field"] or ()
         return MergeOrder(tuple(fields), options["sequence.field.sort-order"] == "descending")
 
-    def ranks(self, rows: pa.Table) -> Codes:
-        """Return one comparable value per row: among the rows of a key, the row with the larger value comes later."""
+    def ranks(self, rows: pa.Table) -> list[Ints]:
+        """Return integer arrays, most significant first: of the rows of a key, the row with the larger values comes
+        later.
+        """
         columns = [p for name in self.sequence_fields for p in parts(rows[name], descending=self.descending)]
-        return pack([*columns, sequence_numbers(rows), is_add(rows).view(np.uint8)], len(rows))
+        return [*columns, sequence_numbers(rows), is_add(rows).view(np.uint8)]
 
 
 def sequence_numbers(rows: pa.Table) -> npt.NDArray[np.int64]:
     """The ``_SEQUENCE_NUMBER`` column."""
     return np.asarray(contiguous(rows[SEQUENCE_NUMBER]).to_numpy())
+
+
+def has_retracts(rows: pa.Table) -> bool:
+    """Whether a row is of kind -U or -D; rows without the column ``_VALUE_KIND`` are not."""
+    return VALUE_KIND in rows.column_names and not is_add(rows).all()
+
+
+def only_inserts(rows: pa.Table) -> bool:
+    """Whether all rows are of kind +I; rows without the column ``_VALUE_KIND`` are."""
+    return VALUE_KIND not in rows.column_names or not contiguous(rows[VALUE_KIND]).to_numpy().any()
 
 
 def is_add(rows: pa.Table) -> npt.NDArray[np.bool_]:

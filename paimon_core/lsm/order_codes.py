@@ -64,11 +64,7 @@ def pack(columns: Sequence[Ints], rows: int) -> Codes:
     bytes of a fixed width. numpy treats trailing zero bytes as padding, which does not change a comparison of values of
     equal width.
     """
-    varying: list[_Part] = []
-    for part in columns:
-        low, high = (int(part.min()), int(part.max())) if rows else (0, 0)
-        if low != high:
-            varying.append((part, low, (high - low).bit_length()))
+    varying = _varying(columns, rows)
     if not varying:
         return np.zeros(rows, np.uint8)
     if len(varying) == 1:
@@ -84,6 +80,44 @@ def pack(columns: Sequence[Ints], rows: int) -> Codes:
         image[:, start : start + width] = word[:, _WORD - width :]
         start += width
     return image.view(f"S{start}").reshape(rows)
+
+
+def leading_word(columns: Sequence[Ints], rows: int) -> tuple[Ints, list[Ints]]:
+    """Return one integer per row, and the arrays that decide between rows which are equal in this integer.
+
+    ``columns``: integer arrays, most significant first. The leading integer has as many bits of the first arrays as fit
+    into 64 bits, so that it alone decides between most rows. Constant arrays are left out, and a single array is
+    returned unchanged.
+    """
+    if len(columns) == 1 and columns[0].dtype.kind in "iu":
+        return columns[0], []
+    varying = _varying(columns, rows)
+    if not varying:
+        return np.zeros(rows, np.uint8), []
+    if len(varying) == 1:
+        return varying[0][0], []
+    (part, low, used), *others = varying
+    code = _reduced(part, low)
+    for number, (part, low, bits) in enumerate(others):
+        room = 8 * _WORD - used
+        if bits <= room:
+            code = (code << np.uint64(bits)) | _reduced(part, low)
+            used += bits
+            continue
+        if room:
+            code = (code << np.uint64(room)) | (_reduced(part, low) >> np.uint64(bits - room))
+        return code, [left for left, _, _ in others[number:]]
+    return code, []
+
+
+def _varying(columns: Sequence[Ints], rows: int) -> list[_Part]:
+    """Return the arrays that are not constant."""
+    varying: list[_Part] = []
+    for part in columns:
+        low, high = (int(part.min()), int(part.max())) if rows else (0, 0)
+        if low != high:
+            varying.append((part, low, (high - low).bit_length()))
+    return varying
 
 
 def _leading_word(varying: list[_Part]) -> tuple[Ints, list[Ints]]:
@@ -189,6 +223,8 @@ def _text(array: pa.Array) -> list[Ints]:
         return [_rank(array)]
     if width == 0:
         return []
+    if _WORD <= width == int(lengths.min()):
+        return _fixed_text(array, width)
     # Arrow pads only text, but the kernel works on bytes; this view avoids the check for valid UTF-8.
     text = pa.Array.from_buffers(pa.string(), len(array), array.buffers(), offset=array.offset)
     image = pc.ascii_rpad(text, padded, "\0").buffers()[2]
@@ -196,3 +232,16 @@ def _text(array: pa.Array) -> list[Ints]:
     columns: list[Ints] = [words[:, i].astype(np.uint64) for i in range(words.shape[1])]
     columns[-1] >>= np.uint64(8 * (padded - width))
     return [*columns, lengths]
+
+
+def _fixed_text(array: pa.Array, width: int) -> list[Ints]:
+    """Return the words of texts that all have ``width`` bytes, 8 or more; the last word has the remaining bytes."""
+    start = int(np.frombuffer(array.buffers()[1], np.int32, 1, 4 * array.offset)[0])
+
+    def word(at: int) -> Ints:
+        return np.ndarray((len(array),), ">u8", array.buffers()[2], start + at, (width,)).astype(np.uint64)
+
+    words = [word(at) for at in range(0, width - _WORD + 1, _WORD)]
+    if rest := width % _WORD:
+        words.append(word(width - _WORD) & np.uint64(2 ** (8 * rest) - 1))
+    return words

@@ -17,8 +17,9 @@ import pyarrow as pa
 from paimon_core.arrow.byte_budget import cut, ranges, row_sizes
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.gather import take, take_rows
-from paimon_core.lsm.key_groups import Groups, group, key_codes
+from paimon_core.lsm.key_groups import Groups, group
 from paimon_core.lsm.key_windows import WINDOW_ROWS, windows
+from paimon_core.lsm.key_words import KeyWords
 from paimon_core.lsm.merge import sorted_groups
 from paimon_core.lsm.merge_order import MergeOrder
 
@@ -186,7 +187,7 @@ class WriteBuffer:
 
         Sequence numbers ascend from run to run, so only the ``sequence.field`` columns must be compared.
         """
-        return group(key_codes(rows, self._key), self._order.ranks(rows) if self._order.sequence_fields else None)
+        return group(KeyWords.of(rows, self._key), self._order.ranks(rows) if self._order.sequence_fields else None)
 
     def _join_runs(self) -> None:
         """Merge adjacent runs until one merge can read all runs; the last round merges only as many runs as needed.

@@ -147,7 +147,7 @@ def explain(scan: ScanDescription, key: Mapping[str, Any]) -> RowExplanation:
     order = MergeOrder.of(context.options)
     if found:
         ranks = order.ranks(pa.concat_tables([s.row for s in found]))
-        found = [found[at] for at in np.argsort(ranks, kind="stable").tolist()]
+        found = [found[at] for at in np.lexsort(ranks[::-1]).tolist()]
     origins = _origins(context, plan.snapshot, {s.file.file_name for s in found})
     versions: list[RowVersion] = []
     live: list[_Stored] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.lsm.gather import Flags, Positions, take
+from paimon_core.lsm.gather import Flags, Positions, Rows, take
 from paimon_core.lsm.key_groups import Groups
 
 _LOOK_BACK = 4
@@ -50,6 +50,21 @@ def last_where(rows: Flags | None, groups: Groups) -> Positions:
         left = Groups(groups.order, groups.starts[wanting], places[wanting]).compact()
         nearest = np.maximum.accumulate(np.where(rows[left.order], np.arange(len(left.order)), -1))[left.ends - 1]
         found[wanting] = _rows(nearest, nearest >= left.starts, left)
+    return found
+
+
+def last_valid(valid: Flags, last: Rows, previous: Rows) -> Positions:
+    """Return for each key its last row for which ``valid`` is true, or -1.
+
+    ``last``: the last row of each key. ``previous``: for each row, the position plus 1 of the row of its key before it,
+    or 0.
+    """
+    found = last.astype(np.int64)
+    wrong = np.flatnonzero(~valid[last])
+    while len(wrong):
+        rows = previous[found[wrong]].astype(np.int64) - 1
+        found[wrong] = rows
+        wrong = wrong[(rows >= 0) & ~valid[rows]]
     return found
 
 

@@ -8,8 +8,8 @@ is the last row of the key.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
@@ -19,12 +19,16 @@ import pyarrow as pa
 from paimon_core.errors import InvalidOption, InvalidRequest
 from paimon_core.lsm.aggregates.aggregate import Aggregate, IgnoreRetract, Retracts
 from paimon_core.lsm.aggregates.collections.listagg import ListAgg, counting_texts
+from paimon_core.lsm.aggregates.extremes import Extreme
+from paimon_core.lsm.aggregates.floats import FloatSum
 from paimon_core.lsm.aggregates.function_choice import aggregate
+from paimon_core.lsm.aggregates.integers import IntegerSum
 from paimon_core.lsm.aggregates.picks import First, Last
 from paimon_core.lsm.engines.singles import with_singles
 from paimon_core.lsm.fold import fold, last
 from paimon_core.lsm.gather import Flags, contiguous
 from paimon_core.lsm.key_groups import Groups
+from paimon_core.lsm.merge_order import has_retracts, only_inserts
 from paimon_core.options import TableOptions
 from paimon_core.schema import VALUE_KIND, RowKind, TableSchema
 
@@ -70,6 +74,26 @@ class Aggregation:
         not_null = frozenset(f.name for f in schema.fields if not f.type.nullable)
         return Aggregation(functions, options[_REMOVE], not_null)
 
+    def last_values(self, rows: pa.Table, columns: Sequence[str]) -> frozenset[str] | None:
+        """Return the columns of last_non_null_value with nulls.
+
+        None for retracts, for columns with another function than last_value and last_non_null_value, and for nulls in
+        NOT NULL columns. With ``_VALUE_KIND``, also None for rows of kind +U, because a merged row is of kind +I.
+        """
+        found = set()
+        for name in columns:
+            function = self.functions.get(name)
+            last_of = function.inner if isinstance(function, IgnoreRetract) else function
+            if last_of is None:
+                continue
+            if not isinstance(last_of, Last) or (rows[name].null_count and name in self.not_null):
+                return None
+            if last_of.non_null and rows[name].null_count:
+                found.add(name)
+        if not only_inserts(rows) and (VALUE_KIND in columns or has_retracts(rows)):
+            return None
+        return frozenset(found)
+
     def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return ``columns`` without duplicates, because the engine needs no other column."""
         return tuple(dict.fromkeys(columns))
@@ -99,10 +123,10 @@ class Aggregation:
         many = since.lengths > 1
         if self.merges_single_rows:
             many |= True if deletes is None else ~deletes[since.last]
-        dense = since.keep(many).compact()
-        if retracts is not None and not retracts[dense.order].any():
+        folding = _Folding(whole, since, many, deletes if since is not whole else None)
+        if retracts is None or not retracts.any() or not retracts[folding.dense.order].any():
             retracts = None
-        folding = _Folding(whole.keep(many), since, dense, many, deletes if since is not whole else None, retracts)
+        folding = replace(folding, retracts=retracts)
         rules = {name: partial(self._column, name, folding) for name in columns}
         return fold(rows, since, rules)
 
@@ -115,10 +139,12 @@ class Aggregation:
             return last(column, groups)
         if folding.retracts is not None and not function.can_retract:
             raise self._no_retract(name)
-        if isinstance(function, First | Last) and folding.retracts is None and folding.deletes is None:
+        plain = folding.retracts is None and folding.deletes is None
+        checked = not isinstance(function, First | Last) and name in self.not_null and column.null_count
+        if plain and not checked and _keeps_single(function, column.type):
             return function(column, groups, None)  # a single row gives its own value, so one call handles all groups
         if isinstance(function, First) and folding.deletes is not None:
-            folded = function.after_deletes(column, folding.whole, folding.dense, folding.deletes)
+            folded = function.after_deletes(column, folding.folded, folding.dense, folding.deletes)
         else:
             folded = function(column, folding.dense, folding.retracts)
         if folded.null_count and name in self.not_null:
@@ -165,23 +191,38 @@ class Aggregation:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Folding:
     """The groups of one call of ``fold``.
 
-    ``since``: all groups; a group begins with its last -D row that removes the record, if it has such a row. ``dense``:
-    the groups of ``since`` that are aggregated.
+    ``since``: all groups; a group begins with its last -D row that removes the record, if it has such a row.
     """
 
     whole: Groups
-    """The groups of ``dense``, including the rows before the last -D row that removes the record."""
+    """The groups of ``since``, including the rows before the last -D row that removes the record."""
     since: Groups
-    dense: Groups
     many: Flags
-    """One boolean per group of ``since``: whether it is in ``dense``."""
+    """One boolean per group: whether it is aggregated."""
     deletes: Flags | None
     """One boolean per row: whether it removes the record of its key; None when no row does."""
-    retracts: Retracts | None
+    retracts: Retracts | None = None
+
+    @cached_property
+    def dense(self) -> Groups:
+        """The groups of ``since`` that are aggregated."""
+        return self.since.keep(self.many).compact()
+
+    @cached_property
+    def folded(self) -> Groups:
+        """The groups of ``whole`` that are aggregated."""
+        return self.whole.keep(self.many)
+
+
+def _keeps_single(function: Aggregate, kind: pa.DataType) -> bool:
+    """Whether the function returns the value of a single added row unchanged, with all its bits."""
+    if isinstance(function, Extreme):
+        return not pa.types.is_floating(kind)  # the largest and smallest NaN is the canonical one
+    return isinstance(function, First | Last | IntegerSum | FloatSum)
 
 
 def _since_last(deletes: Flags, whole: Groups) -> Groups:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from paimon_core.lsm.engines.singles import ignoring_retracts
 from paimon_core.lsm.fold import fold, last
 from paimon_core.lsm.key_groups import Groups
-from paimon_core.lsm.merge_order import is_add
+from paimon_core.lsm.merge_order import has_retracts, is_add
 from paimon_core.schema import VALUE_KIND
 
 
@@ -27,6 +27,10 @@ class Deduplicate:
     def keeps_last(self) -> bool:
         """Whether the last row is always kept: False with ``ignore_delete``, which excludes rows."""
         return not self.ignore_delete
+
+    def last_values(self, rows: pa.Table, columns: Sequence[str]) -> frozenset[str] | None:
+        """Return no column; None if there are ignored rows."""
+        return frozenset() if self.keeps_last or not has_retracts(rows) else None
 
     def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return ``columns`` without duplicates, because the engine needs no other column."""

@@ -26,6 +26,14 @@ class MergeEngine(Protocol):
     def keeps_last(self) -> bool:
         """Whether the result of a group is always its last row; ``survivors`` then depends only on that row."""
 
+    def last_values(self, rows: pa.Table, columns: Sequence[str]) -> frozenset[str] | None:
+        """Return which of ``columns`` get the last non-null value of a key, if all others get the last row's value.
+
+        A column without nulls is not returned, because both are the same. None: the result of ``rows`` is computed by
+        ``survivors`` and ``fold``. Otherwise every key of ``rows`` has a result, or its last row decides on that as
+        ``keeps_last`` says.
+        """
+
     def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return the table's columns that are needed to compute ``columns`` of the results, including ``columns``."""
 

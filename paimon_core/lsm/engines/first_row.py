@@ -48,6 +48,10 @@ class FirstRow:
             )
         return FirstRow(options["ignore-delete"])
 
+    def last_values(self, rows: pa.Table, columns: Sequence[str]) -> frozenset[str] | None:
+        """Return None: the first row of a key is kept."""
+        return None
+
     def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return ``columns`` without duplicates, because the engine needs no other column."""
         return tuple(dict.fromkeys(columns))

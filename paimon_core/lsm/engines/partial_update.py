@@ -27,7 +27,7 @@ from paimon_core.lsm.engines.singles import with_singles
 from paimon_core.lsm.fold import Rule, fold, last
 from paimon_core.lsm.gather import Flags, contiguous
 from paimon_core.lsm.key_groups import Groups
-from paimon_core.lsm.merge_order import is_add
+from paimon_core.lsm.merge_order import has_retracts, is_add, only_inserts
 from paimon_core.options import SequenceGroup
 from paimon_core.schema import SEQUENCE_NUMBER, VALUE_KIND, RowKind
 
@@ -55,6 +55,18 @@ class PartialUpdate:
     """The ordering columns of each sequence group in which a -D row removes the record of its key."""
     merges_single_rows: bool = False
     """Whether keys with only one row are merged too; ``engine_choice.merge_engine`` sets this field."""
+
+    def last_values(self, rows: pa.Table, columns: Sequence[str]) -> frozenset[str] | None:
+        """Return the columns with nulls; None for retracts, columns of sequence groups and nulls in NOT NULL columns.
+
+        With ``_VALUE_KIND``, also None for rows of kind +U, because a merged row is of kind +I.
+        """
+        if any(not {*group.ordering, *group.protected}.isdisjoint(columns) for group in self.groups):
+            return None
+        if not only_inserts(rows) and (VALUE_KIND in columns or has_retracts(rows)):
+            return None
+        found = frozenset(name for name in self.columns.intersection(columns) if rows[name].null_count)
+        return found if found.isdisjoint(self.required) else None
 
     def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return the columns, the ordering columns of their sequence groups, and the columns that decide on removal."""

@@ -2,11 +2,12 @@ import numpy as np
 import pytest
 
 from paimon_core.lsm import key_groups
-from paimon_core.lsm.key_groups import group, last_rows
+from paimon_core.lsm.key_groups import group, newest_rows
+from paimon_core.lsm.key_words import KeyWords
 
 
 def arranged(keys, ranks=None):
-    found = group(np.array(keys), None if ranks is None else np.array(ranks))
+    found = group(np.array(keys), None if ranks is None else [np.array(ranks)])
     return [found.order[a:b].tolist() for a, b in zip(found.starts, found.ends, strict=True)]
 
 
@@ -48,14 +49,14 @@ def test_no_rows():
 def test_the_last_row_of_close_keys_is_found_without_a_sort(monkeypatch, kind, low):
     monkeypatch.setattr(key_groups, "group", None)
     keys = np.array([low + k for k in (0, 2, 5, 2, 3, 8, 0, 8)], kind)
-    assert last_rows(keys, [3, 3, 2]).tolist() == [6, 3, 4, 2, 7]
+    assert newest_rows(KeyWords(keys), [3, 3, 2], None).tolist() == [6, 3, 4, 2, 7]
 
 
 @pytest.mark.parametrize("keys", [[-128, 127, -128], [-(2**63), 2**63 - 1, -(2**63)], [b"a", b"b", b"a"]])
 def test_the_last_row_of_keys_far_apart(keys):
-    assert last_rows(np.array(keys), [2, 1]).tolist() == [2, 1]
+    assert newest_rows(KeyWords(np.array(keys)), [2, 1], None).tolist() == [2, 1]
 
 
 def test_the_last_row_of_more_rows_than_a_block(monkeypatch):
     monkeypatch.setattr(key_groups, "_BLOCK_ROWS", 2)
-    assert last_rows(np.array([1, 2, 3, 1, 3, 2]), [3, 2, 1]).tolist() == [3, 5, 4]
+    assert newest_rows(KeyWords(np.array([1, 2, 3, 1, 3, 2])), [3, 2, 1], None).tolist() == [3, 5, 4]

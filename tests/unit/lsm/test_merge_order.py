@@ -23,7 +23,7 @@ def test_kinds_and_numbers():
 
 
 def ranking(order, table):
-    ranks = order.ranks(table).tolist()
+    ranks = list(zip(*(part.tolist() for part in order.ranks(table)), strict=True))
     return [[i for i, r in enumerate(ranks) if r == value] for value in sorted(set(ranks))]
 
 

@@ -67,7 +67,7 @@ class MergeMapWithKeyTime:
         alive[same.compact().order] = True
         # In reverse order, so that the earliest of several greatest values comes last.
         backwards = np.flatnonzero(alive)[::-1]
-        winners = backwards[group(ids[backwards], ranks[backwards]).last]
+        winners = backwards[group(ids[backwards], [ranks[backwards]]).last]
         return found.column(by_first(same, winners))
 
 

@@ -105,7 +105,7 @@ class NestedUpsert:
             winners = same.order[same.ends - 1]
         else:
             alive = np.sort(same.compact().order)
-            winners = alive[group(ids[alive], ranks[alive]).last]
+            winners = alive[group(ids[alive], [ranks[alive]]).last]
         chosen, firsts = by_first(same, winners), np.sort(firsts)
         within = rank_in_group(found.group_of[firsts]) < self.limit
         keys = np.bincount(found.group_of[put.first], minlength=len(groups))
