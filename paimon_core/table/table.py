@@ -24,7 +24,7 @@ from paimon_core.compact.sort_order import SortOrder
 from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import InvalidRequest
 from paimon_core.health.finding import Finding
-from paimon_core.health.plan.candidates import ACTIONS, Budget
+from paimon_core.health.plan.candidates import SAFE_ACTIONS, Budget
 from paimon_core.health.plan.outcome import OutcomeLog
 from paimon_core.health.plan.policy import Policy
 from paimon_core.maintain.expiry.configured import expire_retained
@@ -289,7 +289,7 @@ class Table(WritableTable):
         self,
         budget: Budget | None = None,
         *,
-        actions: Collection[str] = ACTIONS,
+        actions: Collection[str] = SAFE_ACTIONS,
         policy: Policy | None = None,
         log: OutcomeLog | None = None,
     ) -> MaintenancePlan:
@@ -299,11 +299,13 @@ class Table(WritableTable):
         >>> print(plan.text())  # doctest: +SKIP
         >>> report = plan.run()  # doctest: +SKIP
 
-        Only metadata of the latest snapshot is read. ``actions``: see ``health.plan.candidates.ACTIONS``. ``policy``
-        decides what is worth its cost. With a ``log`` (``Catalog.maintenance_log``), predictions are learned from
-        earlier runs, and ``run`` adds its outcomes; without one, nothing is recorded. docs/health.md describes the
-        predictions. Raises InvalidRequest for an unknown action, SnapshotNotFound when the snapshot expires,
-        CorruptTable for damaged metadata, UnsupportedFeature for a table that this library cannot write.
+        Only metadata of the latest snapshot is read. ``actions``: "compact", "cluster", "compact-manifests"; and only
+        if named "expire" (snapshots that the options do not keep) and "rescale" (partitions with more buckets than
+        option ``bucket``). ``policy`` decides what is worth its cost. With a ``log`` (``Catalog.maintenance_log``),
+        predictions are learned from earlier runs, and ``run`` adds its outcomes; without one, nothing is recorded.
+        docs/health.md describes the predictions. Raises InvalidRequest for an unknown action, SnapshotNotFound when the
+        snapshot expires, CorruptTable for damaged metadata, UnsupportedFeature for a table that this library cannot
+        write.
         """
         return plan_tables([self], budget, actions=actions, policy=policy, log=log)
 
@@ -311,7 +313,7 @@ class Table(WritableTable):
         self,
         budget: Budget | None = None,
         *,
-        actions: Collection[str] = ACTIONS,
+        actions: Collection[str] = SAFE_ACTIONS,
         policy: Policy | None = None,
         log: OutcomeLog | None = None,
         properties: Mapping[str, str] | None = None,

@@ -10,6 +10,8 @@ COMPACT, CLUSTER, RESCALE = "compact", "cluster", "rescale"
 COMPACT_MANIFESTS, EXPIRE = "compact-manifests", "expire"
 ACTIONS = (COMPACT, CLUSTER, RESCALE, COMPACT_MANIFESTS, EXPIRE)
 """The names of all kinds of work."""
+SAFE_ACTIONS = (COMPACT, CLUSTER, COMPACT_MANIFESTS)
+"""What runs without being asked for by name: it deletes no version and changes no number of buckets."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ def check_actions(actions: Collection[str]) -> None:
 
 
 def works_of(
-    context: TableContext, snapshot: Snapshot | None, measured: Measured, actions: Collection[str] = ACTIONS
+    context: TableContext, snapshot: Snapshot | None, measured: Measured, actions: Collection[str]
 ) -> list[Work]:
     """Return the works of ``actions`` that would save something; no data file is read.
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from paimon_core.errors import PaimonError
 from paimon_core.health.places import counted, megabytes
-from paimon_core.health.plan.candidates import ACTIONS, Budget, Candidate
+from paimon_core.health.plan.candidates import SAFE_ACTIONS, Budget, Candidate
 from paimon_core.health.plan.choice import LeftOut, choose
 from paimon_core.health.plan.history import History, Place
 from paimon_core.health.plan.measured import Measured
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from paimon_core.table.table import Table
 
 _LOG = logging.getLogger(__name__)
+_SHOWN = 50
+"""The most lines of chosen and of left out work in a text; ``to_arrow`` has all."""
 _TEXT, _SIZE, _REAL = pa.string(), pa.int64(), pa.float64()
 PLAN_SCHEMA = pa.schema(
     [
@@ -95,9 +97,16 @@ class MaintenancePlan:
             f"{counted(len(self.chosen), 'piece')} of work: {megabytes(self.bytes)} read and written, "
             f"{self.seconds:,.0f} seconds, peak memory {megabytes(self.peak_memory)}; {len(self.left_out)} left out"
         )
-        lines = [head, *(f"{name(c)}: saves {megabytes(c.saved)} for {_cost(c)}; {c.reason}" for c in self.chosen)]
-        lines += [f"left out: {name(one.candidate)}: {one.reason}: {one.detail}" for one in self.left_out]
-        return "\n".join([*lines, *(f"{table} could not be examined: {why}" for table, why in self.unreadable.items())])
+        lines = [f"{name(c)}: saves {megabytes(c.saved)} for {_cost(c)}; {c.reason}" for c in self.chosen]
+        left = [f"left out: {name(one.candidate)}: {one.reason}: {one.detail}" for one in self.left_out]
+        lines = [head, *_first(lines), *_first(left)]
+        lines += [f"{table} could not be examined: {why}" for table, why in self.unreadable.items()]
+        return "\n".join(lines)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the chosen and the left out candidates as values of JSON types."""
+        left = [{**asdict(one.candidate), "why": str(one.reason), "detail": one.detail} for one in self.left_out]
+        return {"chosen": [asdict(c) for c in self.chosen], "left_out": left}
 
     def to_arrow(self) -> pa.Table:
         """Return one row for each candidate, the chosen ones first, in the order in which they run."""
@@ -129,6 +138,11 @@ def name(candidate: Candidate) -> str:
     return " ".join(part for part in (candidate.action, table, candidate.partition, bucket) if part)
 
 
+def _first(lines: list[str]) -> list[str]:
+    more = len(lines) - _SHOWN
+    return lines if more <= 0 else [*lines[:_SHOWN], f"... and {more:,} more"]
+
+
 def _cost(candidate: Candidate) -> str:
     return f"{megabytes(candidate.bytes_read + candidate.bytes_written)} and {candidate.seconds:,.1f} seconds"
 
@@ -137,7 +151,7 @@ def plan_tables(
     tables: Sequence[Table],
     budget: Budget | None = None,
     *,
-    actions: Collection[str] = ACTIONS,
+    actions: Collection[str] = SAFE_ACTIONS,
     policy: Policy | None = None,
     log: OutcomeLog | None = None,
 ) -> MaintenancePlan:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -69,6 +70,15 @@ class MaintenanceReport:
         if self.log_error:
             lines.append(f"the outcomes could not be added to the log: {self.log_error}")
         return "\n".join(lines)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return this object as values of JSON types."""
+        return {
+            "outcomes": [one.row() for one in self.outcomes],
+            "not_started": [asdict(c) for c in self.not_started],
+            "seconds": self.seconds,
+            "log_error": self.log_error,
+        }
 
     def to_arrow(self) -> pa.Table:
         """Return one row for each outcome, with the columns of ``sys.maintenance``."""
