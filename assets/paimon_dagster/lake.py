@@ -15,6 +15,7 @@ import dagster as dg
 
 from paimon_dagster.factories.checks import table_checks
 from paimon_dagster.factories.compaction import compaction_jobs
+from paimon_dagster.factories.lake_maintenance import maintain_job
 from paimon_dagster.factories.loads import load_jobs, load_schedules
 from paimon_dagster.factories.maintenance import (
     audit_job,
@@ -29,6 +30,7 @@ from paimon_dagster.resources import LakeResource, SparkResource, lake_key, plac
 from paimon_dagster.sensors.changes_sensor import changes_sensor
 from paimon_dagster.sensors.compaction_sensor import compaction_sensor
 from paimon_dagster.sensors.file_sensor import files_sensor
+from paimon_dagster.sensors.maintenance_sensor import maintenance_sensor
 from paimon_dagster.sensors.stale_sensor import stale_sensor
 from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.declarations import Settings, SettingsError, TableSpec
@@ -67,6 +69,7 @@ def _definitions(
     compactions = compaction_jobs(chosen, translator)
     loads = load_jobs(chosen, translator)
     nightly, sweeping = nightly_job(chosen, translator), sweep_job(chosen, translator)
+    maintaining = maintain_job(chosen, translator)
     files = files_sensor(chosen, loads, translator)
     automation, stale = automation_sensor(chosen, translator), stale_sensor(chosen, loads, translator)
     changes = changes_sensor(chosen, loads, translator)
@@ -78,6 +81,7 @@ def _definitions(
             *loads.values(),
             nightly,
             sweeping,
+            maintaining,
             doctor_job(chosen, translator),
             audit_job(chosen, translator),
         ],
@@ -87,7 +91,9 @@ def _definitions(
             *load_schedules(chosen, loads, translator),
         ],
         sensors=[
-            compaction_sensor(chosen, compactions, translator),
+            maintenance_sensor(chosen, maintaining, compactions, translator)
+            if settings.maintenance.mode == "cost"
+            else compaction_sensor(chosen, compactions, translator),
             *(sensor for sensor in (files, automation, stale, changes) if sensor is not None),
         ],
         resources={

@@ -7,18 +7,16 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from paimon_core.catalog.maintenance_log import MaintenanceLog
 from paimon_core.cli.arguments import duration
 from paimon_core.cli.health_commands import FAILED, each_table
 from paimon_core.cli.output import Output
 from paimon_core.errors import InvalidRequest, PaimonError
 from paimon_core.health.plan.candidates import ACTIONS, SAFE_ACTIONS, Budget
 from paimon_core.options.parsers import lacks_unit, parse_bytes
-from paimon_core.table.table import Table
-from paimon_core.table.upkeep.maintenance_plan import MaintenancePlan, plan_tables
 
 if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
+    from paimon_core.table.table import Table
 
 _T = TypeVar("_T")
 
@@ -78,6 +76,8 @@ def maintain(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     Return 1 when a table could not be examined, when work failed for another reason than a concurrent commit, or when
     the log could not be written.
     """
+    from paimon_core.table.upkeep.maintenance_plan import plan_tables  # would make `--help` slow
+
     if args.branch and "." not in (args.target or ""):
         raise InvalidRequest("--branch needs the name of a table")
     tables: list[Table] = []
@@ -92,21 +92,18 @@ def maintain(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
             unreadable[name] = f"{table.kind}: {table}"
         else:
             tables.append(table)
-    log: MaintenanceLog | None = None if args.no_log else catalog.maintenance_log()
+    log = None if args.no_log else catalog.maintenance_log()
     budget = Budget(args.bytes, args.seconds, args.memory)
-    plan = plan_tables(tables, budget, actions=args.action or SAFE_ACTIONS, log=log)
-    unreadable |= plan.unreadable
+    is_one = "." in (args.target or "")
+    plan = plan_tables(
+        tables, budget, actions=args.action or SAFE_ACTIONS, log=log, unreadable=None if is_one else unreadable
+    )
+    value = {"plan": plan.to_plain(), "failures": dict(plan.unreadable)}
     if args.dry_run:
-        out.say("\n".join([plan.text(), *_unread(unreadable, plan)]), {"plan": plan.to_plain(), "failures": unreadable})
-        return FAILED if unreadable else 0
+        out.say(plan.text(), value)
+        return FAILED if plan.unreadable else 0
     if not out.as_json:
-        out.say("\n".join([plan.text(), *_unread(unreadable, plan)]), None)
+        out.say(plan.text(), None)
     report = plan.run()
-    value = {"plan": plan.to_plain(), "failures": unreadable, **report.to_plain()}
-    out.say(report.text(), value)
-    return FAILED if unreadable or report.failed or report.log_error else 0
-
-
-def _unread(unreadable: dict[str, str], plan: MaintenancePlan) -> list[str]:
-    """Return lines about the tables that could not be opened; the text of the plan has the others."""
-    return [f"{name} could not be examined: {why}" for name, why in unreadable.items() if name not in plan.unreadable]
+    out.say(report.text(), {**value, **report.to_plain()})
+    return FAILED if plan.unreadable or report.failed or report.log_error else 0

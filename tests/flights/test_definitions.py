@@ -57,6 +57,7 @@ def test_the_tables_their_checks_and_their_jobs(definitions: dg.Definitions) -> 
         "nightly",
         "sweep",
         "doctor",
+        "maintain",
         "audit",
         "load__dwd_flight_wide",
         "load__dws_carrier_day",

@@ -154,22 +154,25 @@ def plan_tables(
     actions: Collection[str] = SAFE_ACTIONS,
     policy: Policy | None = None,
     log: OutcomeLog | None = None,
+    unreadable: Mapping[str, str] | None = None,
 ) -> MaintenancePlan:
     """Plan the maintenance of several tables under one budget; see ``Table.plan_maintenance``.
 
-    A table that cannot be examined is left out and listed in ``unreadable``, unless it is the only one.
+    A table that cannot be examined is left out and listed in ``unreadable``, after the tables that the caller lists
+    there; if ``unreadable`` is None and there is one table, its error is raised instead.
     """
     budget, policy = budget or Budget(), policy or Policy()
     measured, histories = _learned(log)
     works: dict[Place, Work] = {}
-    unreadable: dict[str, str] = {}
+    raises = unreadable is None and len(tables) == 1
+    failures = dict(unreadable or {})
     for table in tables:
         try:
             found = works_of(table.context, table.latest_snapshot(), measured, actions)
         except PaimonError as error:
-            if len(tables) == 1:
+            if raises:
                 raise
-            unreadable[table.name] = f"{error.kind}: {error}"
+            failures[table.name] = f"{error.kind}: {error}"
             continue
         works |= {Place.of(work.candidate): work for work in found}
     choice = choose([w.candidate for w in works.values()], budget, histories, policy, clock.now_millis())
@@ -177,7 +180,7 @@ def plan_tables(
         chosen=choice.chosen,
         left_out=choice.left_out,
         budget=budget,
-        unreadable=unreadable,
+        unreadable=failures,
         tables={(table.name.partition("$")[0], table.context.branch): table for table in tables},
         works=works,
         histories=choice.histories,

@@ -41,8 +41,16 @@ def test_the_keys_of_one_of_several_buckets():
     assert distinct_keys([file_of(run) for run in runs], [BIGINT], buckets=4) == pytest.approx(real, rel=0.03)
 
 
+def test_texts_of_digits_are_numbers():
+    def texts(first, last, width=6):
+        low, high = (encode_row((f"{n:0{width}}",), (TEXT.type,)) for n in (first, last))
+        return DataFile("f", 1, last - first + 1, 0, min_key=low, max_key=high)
+
+    assert distinct_keys([texts(0, 99), texts(50, 149)], [TEXT]) == pytest.approx(150)
+    assert distinct_keys([texts(0, 99, 1), texts(50, 149, 1)], [TEXT]) == 200  # "9" comes after "149"
+
+
 def test_nothing_is_known_of_other_keys():
     files = [file_of(range(10)), file_of(range(10))]
-    assert distinct_keys(files, [TEXT]) == 20
     assert distinct_keys(files, [BIGINT, TEXT]) == 20
     assert distinct_keys(files[:1], [BIGINT]) == 10
