@@ -16,9 +16,10 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def run_parallel(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+def run_parallel(work: Callable[[Item], Result], items: Iterable[Item], most: int | None = None) -> list[Result]:
     """Return the result of ``work`` for each item, in the order of the items; the calling thread also processes items.
 
+    ``most``: the largest number of items that are processed at the same time; None: the number of processors.
     After an exception no further item is started. The first exception is raised when all threads have ended.
     """
     waiting = deque(enumerate(items))
@@ -36,7 +37,8 @@ def run_parallel(work: Callable[[Item], Result], items: Iterable[Item]) -> list[
             except BaseException as error:
                 failures.append(error)
 
-    threads = [threading.Thread(target=work_on_items, daemon=True) for _ in range(thread_count(len(waiting)) - 1)]
+    count = thread_count(len(waiting)) if most is None else max(1, min(most, len(waiting)))
+    threads = [threading.Thread(target=work_on_items, daemon=True) for _ in range(count - 1)]
     started = []
     try:
         for thread in threads:

@@ -17,6 +17,7 @@ from paimon_dagster.factories.by_hand import by_hand_jobs
 from paimon_dagster.factories.checks import table_checks
 from paimon_dagster.factories.compaction import compaction_jobs
 from paimon_dagster.factories.lake_health import lake_health_asset, lake_health_job, lake_health_schedule
+from paimon_dagster.factories.lake_maintenance import maintain_job
 from paimon_dagster.factories.loads import load_jobs, load_schedules
 from paimon_dagster.factories.maintenance import (
     audit_job,
@@ -32,6 +33,7 @@ from paimon_dagster.sensors.changes_sensor import changes_sensor
 from paimon_dagster.sensors.commits_sensor import commits_sensor
 from paimon_dagster.sensors.compaction_sensor import compaction_sensor
 from paimon_dagster.sensors.file_sensor import files_sensor
+from paimon_dagster.sensors.maintenance_sensor import maintenance_sensor
 from paimon_dagster.sensors.stale_sensor import stale_sensor
 from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.declarations import Settings, SettingsError, TableSpec
@@ -70,6 +72,7 @@ def _definitions(
     compactions = compaction_jobs(chosen, translator)
     loads = load_jobs(chosen, translator)
     nightly, sweeping = nightly_job(chosen, translator), sweep_job(chosen, translator)
+    maintaining = maintain_job(chosen, translator)
     files = files_sensor(chosen, loads, translator)
     automation, stale = automation_sensor(chosen, translator), stale_sensor(chosen, loads, translator)
     changes, commits = changes_sensor(chosen, loads, translator), commits_sensor(chosen, translator)
@@ -82,6 +85,7 @@ def _definitions(
             *loads.values(),
             nightly,
             sweeping,
+            maintaining,
             doctor_job(chosen, translator),
             audit_job(chosen, translator),
             *by_hand_jobs(chosen, translator),
@@ -94,7 +98,9 @@ def _definitions(
             *load_schedules(chosen, loads, translator),
         ],
         sensors=[
-            compaction_sensor(chosen, compactions, translator),
+            maintenance_sensor(chosen, maintaining, compactions, translator)
+            if settings.maintenance.mode == "cost"
+            else compaction_sensor(chosen, compactions, translator),
             *(sensor for sensor in (files, automation, stale, changes, commits) if sensor is not None),
         ],
         resources={

@@ -11,6 +11,7 @@ import pyarrow as pa
 from paimon_core.catalog.database_compaction import ALL, NONE, TableOutcome, compact_database
 from paimon_core.catalog.definition import Definition
 from paimon_core.catalog.identifier import Identifier
+from paimon_core.catalog.maintenance_log import MaintenanceLog
 from paimon_core.catalog.system_tables import catalog_table
 from paimon_core.errors import InvalidRequest
 from paimon_core.frames.source import Source
@@ -123,6 +124,13 @@ class Catalog(Protocol):
         """
         text, kind = Identifier.split_system(name)
         return catalog_table(self, kind) if text is None else self.table(text).system_table(kind)
+
+    def maintenance_log(self) -> MaintenanceLog:
+        """Return the log of maintenance, for ``Table.plan_maintenance``; ``sys.maintenance`` shows its rows.
+
+        Nothing is created before outcomes are added.
+        """
+        return MaintenanceLog(self)
 
     def create_table(
         self,

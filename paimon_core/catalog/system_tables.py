@@ -14,9 +14,12 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from paimon_core.catalog.maintenance_log import MaintenanceLog
+from paimon_core.catalog.maintenance_log import Tables as LogTables
 from paimon_core.codec.binary_row.rows import decode_row
 from paimon_core.codec.partition_text import partition_values
 from paimon_core.errors import CorruptTable, InvalidRequest, NotFound, UnsupportedFeature, names_a_secret
+from paimon_core.health.plan.outcome import COLUMNS as MAINTENANCE
 from paimon_core.metadata.times.local_time import epoch_millis
 from paimon_core.predicate import Predicate
 from paimon_core.schema import DataField
@@ -41,7 +44,7 @@ CATALOG_OPTIONS = "key STRING NOT NULL, value STRING NOT NULL"
 _PASSWORD = re.compile(r"(?<=://)[^/@\s]*@")
 
 
-class Tables(Protocol):
+class Tables(LogTables, Protocol):
     """The catalog operations that the system tables use."""
 
     @property
@@ -53,9 +56,6 @@ class Tables(Protocol):
 
     def list_tables(self, database: str) -> list[str]:
         """Return the names of the tables of a database, sorted; raises DatabaseNotFound."""
-
-    def table(self, name: str) -> Table:
-        """Open a table at its latest snapshot."""
 
 
 def shown_options(options: Mapping[str, str]) -> dict[str, str]:
@@ -167,6 +167,9 @@ CATALOG_TABLES: Mapping[str, tuple[str, Callable[[Tables], Iterator[tuple[Any, .
     "partitions": (ALL_PARTITIONS, _all_partitions),
     "all_table_options": (ALL_TABLE_OPTIONS, _all_table_options),
     "catalog_options": (CATALOG_OPTIONS, _catalog_options),
+    "maintenance": (MAINTENANCE, lambda catalog: MaintenanceLog(catalog).rows()),
 }
-"""The columns, and the function that yields the rows, of each system table, by the name that Java uses."""
+"""The columns, and the function that yields the rows, of each system table, by the name that Java uses; Java has no
+``sys.maintenance``.
+"""
 _OTHER_NAMES = {"all_tables": "tables", "all_partitions": "partitions"}

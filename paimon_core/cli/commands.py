@@ -9,6 +9,7 @@ from typing import Any
 from paimon_core.cli import (
     cluster_command,
     health_commands,
+    maintain_command,
     option_commands,
     plan_commands,
     read_commands,
@@ -129,6 +130,14 @@ def _add_health(found: _Commands) -> None:
     doctor.add_argument(
         "--threshold", action="append", default=[], metavar="NAME=NUMBER", help="from when on something is a finding"
     )
+    maintain = add_command(
+        found,
+        "maintain",
+        "do the maintenance that is worth its cost, within a budget",
+        maintain_command.maintain,
+        table=False,
+    )
+    maintain_command.add_arguments(maintain)
     metrics = add_command(
         found, "metrics", "print measures of tables as OpenMetrics text", health_commands.metrics, table=False
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -24,6 +24,9 @@ from paimon_core.compact.sort_order import SortOrder
 from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import InvalidRequest
 from paimon_core.health.finding import Finding
+from paimon_core.health.plan.candidates import SAFE_ACTIONS, Budget
+from paimon_core.health.plan.outcome import OutcomeLog
+from paimon_core.health.plan.policy import Policy
 from paimon_core.maintain.expiry.configured import expire_retained
 from paimon_core.maintain.expiry.snapshots import ExpireReport
 from paimon_core.maintain.file_indexes import IndexWork, index_files, rewrite_indexes
@@ -41,6 +44,8 @@ from paimon_core.table.stream.table_stream import TableStream
 from paimon_core.table.upkeep.analysis import analyze
 from paimon_core.table.upkeep.expiry import requested_retentions
 from paimon_core.table.upkeep.maintenance import Maintenance
+from paimon_core.table.upkeep.maintenance_plan import MaintenancePlan, plan_tables
+from paimon_core.table.upkeep.maintenance_report import MaintenanceReport
 from paimon_core.table.upkeep.mends import mend
 from paimon_core.table.upkeep.rescale import rescale
 from paimon_core.table.upkeep.rescale_task import RescaleWork, run_rescales
@@ -279,6 +284,42 @@ class Table(WritableTable):
         the errors of the operation.
         """
         return mend(self, finding)
+
+    def plan_maintenance(
+        self,
+        budget: Budget | None = None,
+        *,
+        actions: Collection[str] = SAFE_ACTIONS,
+        policy: Policy | None = None,
+        log: OutcomeLog | None = None,
+    ) -> MaintenancePlan:
+        """Plan what maintenance is worth its cost, best first, within a budget; ``run`` of the plan does it.
+
+        >>> plan = table.plan_maintenance(Budget(bytes=10**9, seconds=600, memory=4 << 30))  # doctest: +SKIP
+        >>> print(plan.text())  # doctest: +SKIP
+        >>> report = plan.run()  # doctest: +SKIP
+
+        Only metadata of the latest snapshot is read. ``actions``: "compact", "cluster", "compact-manifests"; and only
+        if named "expire" (snapshots that the options do not keep) and "rescale" (partitions with more buckets than
+        option ``bucket``). ``policy`` decides what is worth its cost. With a ``log`` (``Catalog.maintenance_log``),
+        predictions are learned from earlier runs, and ``run`` adds its outcomes; without one, nothing is recorded.
+        docs/health.md describes the predictions. Raises InvalidRequest for an unknown action, SnapshotNotFound when the
+        snapshot expires, CorruptTable for damaged metadata, UnsupportedFeature for a table that this library cannot
+        write.
+        """
+        return plan_tables([self], budget, actions=actions, policy=policy, log=log)
+
+    def maintain(
+        self,
+        budget: Budget | None = None,
+        *,
+        actions: Collection[str] = SAFE_ACTIONS,
+        policy: Policy | None = None,
+        log: OutcomeLog | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> MaintenanceReport:
+        """Do what ``plan_maintenance`` plans, and return the outcomes; see ``MaintenancePlan.run``."""
+        return self.plan_maintenance(budget, actions=actions, policy=policy, log=log).run(properties=properties)
 
     # -- references and removal
 

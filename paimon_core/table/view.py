@@ -54,12 +54,12 @@ if TYPE_CHECKING:
 
 _NAMES = (
     "alter analyze branches callbacks commit committed compact complete delete expire_snapshots filter_committed "
-    "maintenance mend merge overwrite overwrite_spec plan_compaction prepare prepare_messages prepared rescale "
-    "rewrite_file_index rollback run_compaction settle sort_compact stream update with_callbacks write writer"
+    "maintain maintenance mend merge overwrite overwrite_spec plan_compaction plan_maintenance prepare "
+    "prepare_messages prepared rescale rewrite_file_index rollback run_compaction settle sort_compact stream update "
+    "with_callbacks write writer"
 )
 METHODS_OF_TABLES = frozenset(_NAMES.split())
-"""The methods that only ``Table`` has. A view raises AttributeError for these methods; the text says how to get the
-table."""
+"""The methods that only ``Table`` has. A view raises AttributeError, which says how to get the table."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -26,8 +26,14 @@ def test_an_empty_lake_loads_and_its_jobs_say_what_to_do(tmp_path: Path, capfd: 
     definitions = build_definitions(declared_lake(tmp_path / "lake", {}))
     dg.Definitions.validate_loadable(definitions)
     assert list(definitions.resolve_all_asset_keys()) == []
-    assert {job.name for job in definitions.resolve_all_job_defs()} == {"nightly", "sweep", "doctor", "audit"}
-    for job in ("nightly", "sweep", "doctor", "audit"):
+    assert {job.name for job in definitions.resolve_all_job_defs()} == {
+        "nightly",
+        "sweep",
+        "maintain",
+        "doctor",
+        "audit",
+    }
+    for job in ("nightly", "sweep", "maintain", "doctor", "audit"):
         assert definitions.resolve_job_def(job).execute_in_process().success
         assert f"no table is declared in {tmp_path}/lake/tables" in capfd.readouterr().err
 
@@ -52,6 +58,7 @@ def test_a_part_of_a_lake_depends_on_the_rest_by_key(tmp_path: Path) -> None:
         "compact__ods_b",
         "nightly",
         "sweep",
+        "maintain",
         "doctor",
         "audit",
         *BY_HAND,

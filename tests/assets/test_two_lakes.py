@@ -89,7 +89,7 @@ def test_both_lakes_and_own_definitions_are_in_one_code_location(project: tuple[
     assert keys == {"own_asset", *health, *one, *(f"north/{key}" for key in one)}
     repository = definitions.get_repository_def()
     jobs = {job.name for job in definitions.resolve_all_job_defs() if not job.name.startswith("__")}
-    own = {"compact__shop_orders", "compact__shop_revenue", "nightly", "sweep", "doctor", "audit"}
+    own = {"compact__shop_orders", "compact__shop_revenue", "nightly", "sweep", "maintain", "doctor", "audit"}
     own |= {"health", "sort", "rescale", "expire", "tag", "branch", "delete", "rollback", "reload"}
     assert jobs == {"nightly", *(f"{lake}_{name}" for lake in ("shop", "branches__north_west") for name in own)}
     assert {sensor.name for sensor in repository.sensor_defs} == {

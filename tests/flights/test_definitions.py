@@ -57,6 +57,7 @@ def test_the_tables_their_checks_and_their_jobs(definitions: dg.Definitions) -> 
         "nightly",
         "sweep",
         "doctor",
+        "maintain",
         "audit",
         *("health", "sort", "rescale", "expire", "tag", "branch", "delete", "rollback", "reload"),
         "load__dwd_flight_wide",

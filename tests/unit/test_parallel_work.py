@@ -1,4 +1,5 @@
 import threading
+import time
 
 import pytest
 
@@ -50,3 +51,20 @@ def test_after_a_failure_no_item_is_started(monkeypatch):
 def test_one_processor_means_one_thread(monkeypatch):
     monkeypatch.setattr(parallel_work.os, "cpu_count", lambda: 1)
     assert run_parallel(lambda _: threading.get_ident(), range(3)) == [threading.get_ident()] * 3
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_at_most_so_many_at_the_same_time(most):
+    lock, state = threading.Lock(), {"now": 0, "peak": 0}
+
+    def work(item):
+        with lock:
+            state["now"] += 1
+            state["peak"] = max(state["peak"], state["now"])
+        time.sleep(0.02)
+        with lock:
+            state["now"] -= 1
+        return item
+
+    assert run_parallel(work, range(8), most) == list(range(8))
+    assert state["peak"] == most

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import dagster as dg
 from pydantic import Field
 
+from paimon_dagster.factories.lake_maintenance import MaintainConfig, maintain_op
 from paimon_dagster.health_metadata import with_health
 from paimon_dagster.metadata import attempt, observed, retries
 from paimon_dagster.resources import lake_key, lake_of, resource_keys, spark_of
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 NIGHTLY = "nightly"
+NIGHTLY_ROUND = "maintain_nightly"
 SWEEP = "sweep"
 AUDIT = "audit"
 DOCTOR = "doctor"
@@ -59,20 +61,27 @@ class DoctorConfig(dg.Config):
 
 
 def nightly_job(settings: Settings, translator: PaimonTranslator = PLAIN) -> dg.JobDefinition:
-    """Return the job that first tags and then expires every table, so that the tag protects the latest snapshot."""
+    """Return the job that first tags and then expires every table, so that the tag protects the latest snapshot.
+
+    If the lake is maintained by cost, one round of maintenance follows.
+    """
     tables = settings.tables.values()
     steps = [(_tag_op(settings, spec, translator), _expire_op(settings, spec, translator)) for spec in tables]
     empty = _say_what_next(translator.prefixed(NIGHTLY), settings)
+    by_cost = settings.maintenance.mode == "cost"
+    round_of_lake = maintain_op(settings, NIGHTLY_ROUND, translator, after=True) if by_cost else None
 
     @dg.job(
         name=translator.prefixed(NIGHTLY),
-        description="Tag the latest snapshot of every table, then expire what retention does not keep.",
+        description="Tag the latest snapshot of every table, then expire what retention does not keep"
+        + (", then do one round of maintenance of the lake." if by_cost else "."),
         tags={"paimon/role": "maintain"},
         executor_def=dg.in_process_executor,
     )
     def job() -> None:
-        for tag_table, expire_table in steps:
-            expire_table(start=tag_table())
+        expired = [expire_table(start=tag_table()) for tag_table, expire_table in steps]
+        if round_of_lake is not None and steps:
+            round_of_lake(start=expired)
         if not steps:
             empty()
 
@@ -83,10 +92,12 @@ def nightly_config(
     settings: Settings, tag_name: str, *, dry_run: bool = False, translator: PaimonTranslator = PLAIN
 ) -> dg.RunConfig:
     """Return the run config of the nightly job, with one tag name for all tables."""
-    ops = {}
+    ops: dict[str, dg.Config] = {}
     for spec in settings.tables.values():
         ops[translator.prefixed(f"tag__{spec.ident}")] = NightlyConfig(tag=tag_name, dry_run=dry_run)
         ops[translator.prefixed(f"expire__{spec.ident}")] = NightlyConfig(dry_run=dry_run)
+    if ops and settings.maintenance.mode == "cost":
+        ops[translator.prefixed(NIGHTLY_ROUND)] = MaintainConfig(dry_run=dry_run)
     return dg.RunConfig(ops=ops)
 
 
@@ -236,6 +247,7 @@ def _expire_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator
         name=translator.prefixed(f"expire__{spec.ident}"),
         pool=translator.pool(spec, "maintain"),
         ins={"start": dg.In(dg.Nothing)},
+        out=dg.Out(dg.Nothing),
         retry_policy=retries(settings),
         required_resource_keys=resource_keys(translator),
     )

@@ -16,6 +16,7 @@ from typing import NoReturn
 
 from pyspark.errors import PySparkException
 
+from paimon_core.cli.maintain_command import seconds, size
 from paimon_core.errors import InvalidRequest, NotFound, PaimonError
 from paimon_core.health.finding import FINDINGS
 from paimon_lake.cli.follow_command import add_arguments, follow
@@ -29,6 +30,7 @@ from paimon_lake.steps.check_and_rollback import fsck, rollback
 from paimon_lake.steps.doctor import doctor
 from paimon_lake.steps.expiry import expire
 from paimon_lake.steps.lake_metrics import lake_metrics, send_lake_metrics
+from paimon_lake.steps.maintain import budget_of, maintain
 from paimon_lake.steps.maintenance import compact, tag
 from paimon_lake.steps.rejects_upkeep import expire_rejects, fsck_rejects, sweep_rejects
 from paimon_lake.steps.sweep import sweep
@@ -59,6 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _metrics(settings, asked.otlp)
         if asked.command == "audit":
             return _audit(settings, asked)
+        if asked.command == "maintain":
+            return _maintain(settings, asked)
         is_stale = False
         for result in asked.run(lambda: start_session(settings), settings, asked):
             print(result.to_json() if asked.json else result.sentence(), flush=True)
@@ -131,6 +135,12 @@ def _parser() -> argparse.ArgumentParser:
     _table(add("audit", "check the loads, the keys and the files of a table, or of all"), required=False)
     add_lake_commands(add)
     add_arguments(add("follow", "load tables again and again, and compact them meanwhile, until it is stopped"))
+    maintaining = add("maintain", "do the maintenance of all tables that is worth its cost, within one budget")
+    maintaining.add_argument("--bytes", type=size, metavar="SIZE", help="read and write at most this, such as '10 gb'")
+    maintaining.add_argument("--seconds", type=seconds, metavar="SECONDS", help="take at most this time")
+    maintaining.add_argument("--memory", type=size, metavar="SIZE", help="take at most this memory, such as '4 gb'")
+    maintaining.add_argument("--dry-run", action="store_true", help="print the plan and change nothing")
+    maintaining.add_argument("--json", action="store_true", help="print the result of each table as JSON")
     metrics = add("metrics", "print the measures of the tables as OpenMetrics text")
     metrics.add_argument(
         "--otlp",
@@ -227,6 +237,22 @@ def _metrics(settings: Settings, otlp: str | None) -> int:
     for name, reason in failures.items():
         print(f"paimon-lake metrics: {name}: {reason}", file=sys.stderr)
     return 1 if failures else 0
+
+
+def _maintain(settings: Settings, asked: argparse.Namespace) -> int:
+    if not settings.tables:
+        raise PipelineError(nothing_declared(settings))
+    declared = budget_of(settings)
+    given = {name: getattr(asked, name) for name in ("bytes", "seconds", "memory") if getattr(asked, name) is not None}
+    done = maintain(settings, budget=replace(declared, **given), dry_run=asked.dry_run)
+    if asked.json:
+        for result in done.results:
+            print(result.to_json(), flush=True)
+    else:
+        print(done.text)
+    for name, reason in done.problems.items():
+        print(f"paimon-lake maintain: {name}: {reason}", file=sys.stderr)
+    return 1 if done.problems else 0
 
 
 def _audit(settings: Settings, asked: argparse.Namespace) -> int:

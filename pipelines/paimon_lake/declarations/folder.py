@@ -18,7 +18,7 @@ from paimon_lake.declarations.agreement.definition import check_definition
 from paimon_lake.declarations.agreement.tables import early_disagreements
 from paimon_lake.declarations.catalog import REST, kind_of
 from paimon_lake.declarations.databases import with_database
-from paimon_lake.declarations.errors import Key, SettingsError, sentence
+from paimon_lake.declarations.errors import Key, SettingsError, nearest, sentence
 from paimon_lake.declarations.model import Model
 from paimon_lake.declarations.part_spec import check_parts
 from paimon_lake.declarations.rejects import TABLE_NAME
@@ -88,7 +88,18 @@ def load_settings(
     )
     if found := early_disagreements(settings):
         raise SettingsError("; ".join([found[0], *([f"{len(found) - 1} more"] if len(found) > 1 else [])]))
+    _check_tags(settings)
     return settings
+
+
+def _check_tags(settings: Settings) -> None:
+    """Raise SettingsError for a limit of a tag that no table has."""
+    tags = {tag for spec in settings.tables.values() for tag in spec.compaction.tags}
+    if settings.tables and (unused := sorted(set(settings.maintenance.limits) - tags)):
+        raise SettingsError(
+            f"{shown(settings.folder)}: maintenance.limits has the tag {unused[0]!r:.60}, but no table has it in "
+            f"compaction.tags{nearest(unused[0], sorted(tags))}"
+        )
 
 
 def _yaml_files(folder: Path) -> list[Path]:

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from paimon_lake.declarations.catalog import REST, check_catalog, kind_of
 from paimon_lake.declarations.databases import PostgresDatabase, check_database
 from paimon_lake.declarations.errors import Mistake, SettingsError, nearest
+from paimon_lake.declarations.maintenance import Maintenance
 from paimon_lake.declarations.model import Cron, Model, Texts, TimeZone
 from paimon_lake.declarations.table import TableSpec
 from paimon_lake.declarations.yaml_file import shown
@@ -56,6 +57,8 @@ class EnvironmentSettings(Model):
     """The master and the configuration of Spark."""
     dagster: DagsterSettings = DagsterSettings()
     """Retries, sensors, and the times of maintenance."""
+    maintenance: Maintenance = Maintenance()
+    """The budget of the lake for compactions, and the rules by which work is chosen."""
     storage: Texts = Field(default={}, repr=False)
     """Options of an object store (docs/storage.md). They are never stored; they are sent only to Spark tasks, and logs
     show ``***``. Without credentials here, each machine uses the credentials of its environment."""

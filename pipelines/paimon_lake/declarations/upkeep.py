@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from paimon_lake.declarations.model import Model
+from paimon_lake.declarations.model import Model, Names
 
 
 class Compaction(Model):
@@ -18,6 +18,10 @@ class Compaction(Model):
     """The table is compacted when a bucket has at least this number of runs."""
     stop_at_runs: Annotated[int, Field(ge=1)] = 1
     """Compacting ends when no bucket has more than this number of runs."""
+    tags: Names = ()
+    """Tags of the table, for ``limits`` of the lake's ``maintenance``."""
+    scans: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    """How often the table is scanned, relative to other tables: maintenance by cost prefers tables with many scans."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Compaction:

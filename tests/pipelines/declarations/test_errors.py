@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from paimon_lake.declarations import checks, sources
 from paimon_lake.declarations.errors import SettingsError, nearest, sentence, text_of
+from paimon_lake.declarations.maintenance import Maintenance
 from paimon_lake.declarations.partitions import Partitions
 from paimon_lake.declarations.rejects import Rejects
 from paimon_lake.declarations.schedule import Schedule
@@ -41,7 +42,7 @@ VALID: dict[str, dict[str, Any]] = {
     "kinds": {"column": "kind"},
 }
 """The other keys of a value with one wrong key, by its type or its key."""
-SETTINGS = {"spark": SparkSettings, "dagster": DagsterSettings}
+SETTINGS = {"spark": SparkSettings, "dagster": DagsterSettings, "maintenance": Maintenance}
 HOSTILE: list[Any] = [
     None,
     True,
