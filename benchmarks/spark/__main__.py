@@ -27,7 +27,7 @@ SETTING = "spark.sql.shuffle.partitions"
 
 
 def measure(folder: Path, args: argparse.Namespace, cases: list[Case], results: Results) -> None:
-    """Measure the cases with each number of shuffle partitions, and print their lines."""
+    """Measure the cases with each number of shuffle partitions; print their lines and write the results."""
     with started(folder) as spark:
         lake = Lake(folder, spark, args.scale, args.repeats)
         default, done = spark.conf.get(SETTING), set[str]()
@@ -41,6 +41,8 @@ def measure(folder: Path, args: argparse.Namespace, cases: list[Case], results: 
             results.add(partitions, measured(lake, some, args.repeats))
             done.add(partitions)
             print("\n" + text(results, partitions, some), flush=True)
+            if args.output is not None:
+                write(results, CASES, args.output)
 
 
 def main() -> None:
@@ -72,8 +74,6 @@ def main() -> None:
     try:
         generated(folder, args.scale)
         measure(folder, args, cases, results)
-        if args.output is not None:
-            write(results, CASES, args.output)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
