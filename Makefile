@@ -83,7 +83,7 @@ bench-indexes: setup ## time the choice of buckets, queries of a key and deletes
 bench-reads: setup ## time queries, counts, extremes and limits, compared with Java Paimon and pypaimon
 	@$(BIN)/python -m benchmarks.reads $(ARGS)
 
-bench-spark: setup ## measure writes by Spark, compared with plain Parquet through Spark and this library alone
+bench-spark: setup ## measure Spark jobs, compared with plain Parquet through Spark and this library alone
 	@$(BIN)/python -m benchmarks.spark $(ARGS)
 
 cluster-archive: setup ## write build/paimon.tar.gz, the packages for the workers of a Spark cluster (EXTRAS=s3,polars)
