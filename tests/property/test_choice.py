@@ -47,7 +47,7 @@ def moved(work):
     return sum(c.bytes_read + c.bytes_written for c in work)
 
 
-@settings(max_examples=examples(400))
+@settings(max_examples=examples(300))
 @given(candidates(), LIMITS, st.dictionaries(PLACES.map(lambda p: Place(*p)), HISTORIES), POLICIES, NUMBERS)
 def test_a_choice_is_a_division_of_the_candidates_within_the_budget(work, budget, histories, policy, now):
     choice = choose(work, budget, histories, policy, now)
@@ -67,7 +67,7 @@ def test_a_choice_is_a_division_of_the_candidates_within_the_budget(work, budget
         assert {left.reason for left in choice.left_out} <= {Reason.SAVES_LITTLE, Reason.BACKS_OFF, Reason.OVERLAPS}
 
 
-@settings(max_examples=examples(1000))
+@settings(max_examples=examples(500))
 @given(
     st.randoms(use_true_random=False),
     st.integers(1, 6),

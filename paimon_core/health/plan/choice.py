@@ -128,8 +128,16 @@ def _ranked(candidates: Iterable[Candidate], histories: Mapping[Place, History],
             value = c.saved * scans / (moved + policy.overhead_bytes)
             aged = value * (1 + history.waited / policy.patience)
             # None cannot be compared with text or numbers.
-            tie = (c.table, c.branch, c.action, c.partition or "", -1 if c.bucket is None else c.bucket, moved)
-            ranked.append(_Ranked(c, place, history, value, (-aged, tie, repr(c))))
+            tie = (c.table, c.branch, c.action, c.partition or "", -1 if c.bucket is None else c.bucket)
+            ranked.append(
+                _Ranked(
+                    c,
+                    place,
+                    history,
+                    value,
+                    (-aged, tie, moved, -c.saved, c.seconds, c.peak_memory, c.bytes_read, c.reason),
+                )
+            )
     return sorted(ranked, key=lambda r: r.rank)
 
 
