@@ -31,7 +31,7 @@ class Reason(StrEnum):
     PEAK_HOURS = "peak-hours"
     """It fits the budget, but not the part that may be used at this hour."""
     OVERLAPS = "overlaps"
-    """Other chosen work rewrites the same files."""
+    """Other chosen work rewrites the same files, or is an alternative of the same place."""
     BUDGET = "budget"
     """Other work used up the budget or the limits of its tags."""
 
@@ -65,37 +65,39 @@ def choose(
 ) -> Choice:
     """Return which candidates to do at a time in epoch milliseconds, in order, and why the others are left out.
 
+    Several candidates of one place are alternatives: at most one of them is chosen.
+
     Candidates are ranked by value (``Policy``), which grows with the rounds that they have waited. Candidates that have
     waited ``policy.patience`` rounds come first, the longest waiting ahead, within ``policy.overdue_share`` of the
-    budget; the first of them may use the whole budget. Hence the bound: a candidate that stays wanted, fits the budget
-    alone and does not fail is chosen after at most ``policy.patience`` + n rounds in which the whole budget may be
-    used. n is the number of other places that were wanted when it became wanted.
+    budget; the first of them may use the whole budget. Hence the bound: a place whose candidate stays wanted, fits the
+    budget alone and does not fail is worked on after at most ``policy.patience`` + n rounds in which the whole budget
+    may be used. n is the number of other places that were wanted when it became wanted.
 
-    Raises InvalidRequest for two candidates of one place, and for numbers that are negative or not finite.
+    Raises InvalidRequest for a candidate whose numbers are negative or not finite.
     """
     whole = Allowance.of(budget, policy)
+    ranked = _ranked(candidates, histories, policy)
     able: list[_Ranked] = []
     left: list[LeftOut] = []
-    after = {place: h for place, h in histories.items() if h.failures}  # others are forgotten with their candidates
-    for r in sorted(_ranked(candidates, histories, policy), key=lambda r: r.rank):
+    for r in ranked:
         refused = _refused(r, whole, policy, now)
         if refused is None:
             able.append(r)
-            continue
-        left.append(refused)
-        little = refused.reason is Reason.SAVES_LITTLE
-        after[r.place] = replace(r.history, wanted=False, waited=0) if little else replace(r.history, wanted=True)
+        else:
+            left.append(refused)
     round_ = _Round(budget, policy, policy.share_at(now))
     overdue = sorted(
         (r for r in able if r.history.waited >= policy.patience), key=lambda r: (-r.history.waited, r.rank)
     )
     round_.do_overdue(overdue)
-    for r in able:
-        lack = round_.do(r)
-        waited = 0 if lack is None else r.history.waited + 1
-        after[r.place] = replace(r.history, wanted=True, waited=waited)
-        if lack is not None:
-            left.append(lack)
+    left += [lack for r in able if (lack := round_.do(r)) is not None]
+    could = {r.place for r in able}
+    # Work that rests or is too large keeps the rounds that it has waited; work that saves little loses them.
+    wanted = could | {Place.of(one.candidate) for one in left if one.reason is not Reason.SAVES_LITTLE}
+    after = {place: h for place, h in histories.items() if h.failures}  # others are forgotten with their candidates
+    for r in ranked:
+        waited = r.history.waited + (r.place in could) if r.place in wanted and r.place not in round_.places else 0
+        after[r.place] = replace(r.history, wanted=r.place in wanted, waited=waited)
     return Choice(tuple(round_.chosen), tuple(left), {place: h for place, h in after.items() if h != NEW})
 
 
@@ -106,27 +108,37 @@ class _Ranked:
     history: History
     value: float
     rank: tuple[object, ...]
-    """The sort key: value with age, best first; equal values are ordered by place."""
+    """The sort key, the best first; equal ranks are ordered by place and size."""
 
 
 def _ranked(candidates: Iterable[Candidate], histories: Mapping[Place, History], policy: Policy) -> list[_Ranked]:
-    ranked: dict[Place, _Ranked] = {}
+    places: dict[Place, list[Candidate]] = {}
     for c in candidates:
-        place = Place.of(c)
-        if place in ranked:
-            raise InvalidRequest(f"two candidates for {_name(c)}: a place has one candidate in a round", table=c.table)
         numbers = (c.bytes_read, c.bytes_written, c.peak_memory, c.seconds)
         if not (all(0 <= n < float("inf") for n in numbers) and abs(c.saved) < float("inf")):
             raise InvalidRequest(f"a number of the candidate for {_name(c)} is negative or not finite: {c!r:.400}")
+        places.setdefault(Place.of(c), []).append(c)
+    ranked: list[_Ranked] = []
+    for place, alternatives in places.items():
         history = histories.get(place, NEW)
         # Expiry frees bytes once, whatever the number of scans is.
-        scans = 1.0 if c.action == EXPIRE else policy.scans.get(c.table, 1.0)
-        value = c.saved * scans / (c.bytes_read + c.bytes_written + policy.overhead_bytes)
-        aged = value * (1 + history.waited / policy.patience)
-        # None cannot be compared with text or numbers.
-        tie = (c.table, c.branch, c.action, c.partition or "", -1 if c.bucket is None else c.bucket)
-        ranked[place] = _Ranked(c, place, history, value, (-aged, tie))
-    return list(ranked.values())
+        scans = 1.0 if place.action == EXPIRE else policy.scans.get(place.table, 1.0)
+        for c in alternatives:
+            moved = c.bytes_read + c.bytes_written
+            value = c.saved * scans / (moved + policy.overhead_bytes)
+            aged = value * (1 + history.waited / policy.patience)
+            # None cannot be compared with text or numbers.
+            tie = (c.table, c.branch, c.action, c.partition or "", -1 if c.bucket is None else c.bucket)
+            ranked.append(
+                _Ranked(
+                    c,
+                    place,
+                    history,
+                    value,
+                    (-aged, tie, moved, -c.saved, c.seconds, c.peak_memory, c.bytes_read, c.reason),
+                )
+            )
+    return sorted(ranked, key=lambda r: r.rank)
 
 
 def _refused(r: _Ranked, whole: Allowance, policy: Policy, now: int) -> LeftOut | None:
@@ -155,22 +167,22 @@ class _Round:
         # Work that has waited long has a part of the budget only, so that a lake whose budget is too small does not
         # do all of its work in the order of waiting, without regard to value.
         self._of_overdue = Allowance.of(budget, policy, share * policy.overdue_share)
-        self._done: set[Place] = set()
+        self.places: dict[Place, Candidate] = {}
         self._busy: dict[tuple[str, str], list[Candidate]] = {}
 
     def do_overdue(self, overdue: Iterable[_Ranked]) -> None:
         """Choose work that has waited long, in this order; the first that has room may exceed the part for it."""
         for r in overdue:
             c = r.candidate
-            if self._lack(c) is None and (not self.chosen or self._of_overdue.lack(c) is None):
+            if self._lack(r) is None and (not self.chosen or self._of_overdue.lack(c) is None):
                 self._of_overdue.take(c)
                 self._take(r)
 
     def do(self, r: _Ranked) -> LeftOut | None:
         """Choose a candidate if there is room for it, and otherwise return why not."""
-        if r.place in self._done:
+        if self.places.get(r.place) is r.candidate:
             return None
-        lack = self._lack(r.candidate)
+        lack = self._lack(r)
         if lack is None:
             self._take(r)
         return lack
@@ -178,12 +190,15 @@ class _Round:
     def _take(self, r: _Ranked) -> None:
         c = r.candidate
         self.chosen.append(c)
-        self._done.add(r.place)
+        self.places[r.place] = c
         self._left.take(c)
         if c.action in REWRITES:
             self._busy.setdefault((c.table, c.branch), []).append(c)
 
-    def _lack(self, c: Candidate) -> LeftOut | None:
+    def _lack(self, r: _Ranked) -> LeftOut | None:
+        c = r.candidate
+        if r.place in self.places:
+            return LeftOut(c, Reason.OVERLAPS, "another way to do this work was chosen")
         for other in self._busy.get((c.table, c.branch), ()) if c.action in REWRITES else ():
             if _meet(c.partition, other.partition) and _meet(c.bucket, other.bucket):
                 return LeftOut(c, Reason.OVERLAPS, f"the same files are rewritten by {_name(other)}")

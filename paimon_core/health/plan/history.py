@@ -9,7 +9,7 @@ from paimon_core.health.plan.candidates import Candidate
 
 
 class Place(NamedTuple):
-    """What a piece of work is done on, and how: a place has at most one candidate in a round."""
+    """What a piece of work is done on, and how: at most one candidate of a place is chosen in a round."""
 
     table: str
     branch: str

@@ -129,6 +129,22 @@ def test_two_rewrites_of_the_same_files_are_not_done_in_one_round():
     assert choice.left_out[0].detail == "the same files are rewritten by rescale a p=1"
 
 
+def test_of_alternatives_the_best_that_fits_is_chosen():
+    full, part = work("a", 700, 1000), work("a", 30, 100)
+    place = Place("a", "main", "compact", None, 0)
+    choice = choose([part, full], Budget(bytes=1000), {}, POLICY, NOON)
+    assert choice.chosen == (full,)
+    assert [(one.candidate, one.reason) for one in choice.left_out] == [(part, Reason.OVERLAPS)]
+    assert choice.histories == {place: History(wanted=True)}
+    choice = choose([part, full], Budget(bytes=999), {place: History(True, 3)}, POLICY, NOON)
+    assert choice.chosen == (part,)
+    assert [(one.candidate, one.reason) for one in choice.left_out] == [(full, Reason.TOO_LARGE)]
+    assert choice.histories == {place: History(wanted=True)}
+    # An alternative that saves little does not end the waiting of the other.
+    choice = choose([work("a", 1), full], Budget(bytes=999), {place: History(True, 3)}, POLICY, NOON)
+    assert choice.histories == {place: History(True, 3)}
+
+
 def test_the_longest_waiting_comes_first_and_more_of_them_only_within_their_part():
     histories = {Place(t, "main", "compact", None, 0): History(True, n) for t, n in (("a", 12), ("b", 11), ("c", 10))}
     of_all = [work("a", 11), work("b", 11), work("c", 11), *(work(t, 90) for t in "xyz")]
@@ -163,10 +179,6 @@ def test_waiting_raises_the_rank():
         (lambda: OffPeak(3, 3), "off-peak hours must be two different hours from 0 to 23, not (3, 3)"),
         (lambda: OffPeak(3, 24), "off-peak hours must be two different hours from 0 to 23, not (3, 24)"),
         (lambda: OffPeak(3, 4, 1.5), "peak_share of off-peak hours must be a number of at least 0 and at most 1"),
-        (
-            lambda: choose([work("a", 1), work("a", 2)], Budget(), {}, POLICY, NOON),
-            "two candidates for compact a bucket 0: a place has one candidate in a round",
-        ),
         (
             lambda: choose([work("a", float("nan"))], Budget(), {}, POLICY, NOON),
             "a number of the candidate for compact a bucket 0 is negative or not finite",
