@@ -173,10 +173,7 @@ def test_a_subclass_keeps_its_own_names(tmp_path: Path) -> None:
     own, other = build_definitions(settings, Own()), build_definitions(settings, Own(), name="other", key_prefix=["k"])
     assert own.resolve_job_def("own_nightly")
     assert isinstance((other.resources or {})["other_spark"], SparkResource)
-    assert [key.to_user_string() for key in other.resolve_all_asset_keys()] == [
-        "k/other/health",
-        "k/t/ods_t",
-    ]
+    assert {key.to_user_string() for key in other.resolve_all_asset_keys()} == {"k/other/health", "k/t/ods_t"}
 
 
 @pytest.mark.parametrize(("name", "key_prefix"), [("my shop", ()), ("shop", ["a/b"]), ("größe", ())])

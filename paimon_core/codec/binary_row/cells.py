@@ -158,6 +158,10 @@ def _text_cells(array: pa.Array, nulls: Mask | None) -> Cells:
     ends = _raw_offsets(array)
     starts = ends[:-1] - ends[0]
     lengths = _zeroed(np.diff(ends), nulls)
+    width = int(lengths[0]) if len(lengths) else 0
+    if nulls is None and width > INLINE_BYTES and (lengths == width).all():
+        words = _fixed_words(array, int(ends[0]), width)
+        return Cells(lengths.astype(np.uint64), None, words.shape[1], words.reshape(-1))
     source = _aligned(array, int(ends[0]), int(ends[-1]))
     far = lengths > INLINE_BYTES
     if not far.any():
@@ -172,6 +176,20 @@ def _text_cells(array: pa.Array, nulls: Mask | None) -> Cells:
     words = _gather(source, starts, lengths)
     uniform = most == int(counts.min())
     return Cells(slots, nulls, most if uniform else counts, words)
+
+
+def _fixed_words(array: pa.Array, start: int, width: int) -> Words:
+    """Return the bytes of values that all have ``width`` bytes, 8 or more, one row of zero-padded words per value."""
+
+    def word(at: int) -> Words:
+        return np.ndarray((len(array),), "<u8", array.buffers()[2], start + at, (width,))
+
+    words = np.empty((len(array), -(-width // 8)), np.uint64)
+    for at in range(width // 8):
+        words[:, at] = word(8 * at)
+    if rest := width % 8:
+        words[:, -1] = word(width - 8) >> np.uint64(64 - 8 * rest)
+    return words
 
 
 def _raw_offsets(array: pa.Array) -> Counts:

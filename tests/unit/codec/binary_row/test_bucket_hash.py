@@ -116,3 +116,14 @@ def test_a_bucket_is_the_remainder_without_its_sign():
     assert bucket_of(hashes, 1).tolist() == [0, 0, 0, 0, 0]
     with pytest.raises(InvalidRequest, match="not 0"):
         bucket_of(hashes, 0)
+
+
+@pytest.mark.parametrize("width", [8, 15, 16, 17, 24, 36, 37])
+def test_texts_of_one_width_hash_as_texts_of_several(width):
+    """Values of one width are copied without offsets; one longer value makes the others take the general way."""
+    letters = np.random.default_rng(width).integers(97, 123, (50, width), dtype=np.uint8)
+    texts = [row.tobytes().decode() for row in letters]
+    kinds = [parse_type("STRING")]
+    mixed = hash_rows([pa.array([*texts, "x" * 99])], kinds)
+    for array in (pa.array(texts), pa.array(["y" * width, *texts])[1:]):
+        assert hash_rows([array], kinds).tolist() == mixed.tolist()[:-1]
