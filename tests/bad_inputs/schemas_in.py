@@ -139,7 +139,7 @@ COLUMNS: dict[str, Case] = {
 KEYS: dict[str, Case] = {
     "a key that is missing": created(InvalidRequest, PAIR, "'zz'", "k, v", primary_key=["zz"]),
     "a key twice": created(InvalidRequest, PAIR, "'k' appears twice", primary_key=["k", "k"]),
-    "a key that is text": created(InvalidRequest, PAIR, "list of column names", "'k'", primary_key="k"),
+    "a key that is a list in one text": created(InvalidRequest, PAIR, "'k,v'", primary_key="k,v"),
     "a key that is a number": created(InvalidRequest, PAIR, "list of column names", "7", primary_key=7),
     **{
         f"a key of type {kind.partition('<')[0]}": created(
@@ -154,7 +154,7 @@ KEYS: dict[str, Case] = {
     },
     "a partition key that is missing": created(InvalidRequest, PAIR, "'zz'", partition_by=["zz"]),
     "a partition key twice": created(InvalidRequest, PAIR, "'v' appears twice", partition_by=["v", "v"]),
-    "a partition key that is text": created(InvalidRequest, PAIR, "partition_by", partition_by="v"),
+    "a partition key that is a list in one text": created(InvalidRequest, PAIR, "'k, v'", partition_by="k, v"),
     "a partition key of a MAP": created(
         InvalidRequest, "k INT, m MAP<INT, INT>", "'m'", "nested types cannot be keys", partition_by=["m"]
     ),
