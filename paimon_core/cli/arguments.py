@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import re
 from typing import TYPE_CHECKING, NoReturn
 
 from paimon_core.cli.output import Output, OutputError, discard_output
@@ -13,11 +14,17 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 
+_LONG = 300
+"""The characters of an error from which on it does not list all choices."""
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser that reports an error in one line and exits with code 2."""
 
     def error(self, message: str) -> NoReturn:
-        """Print the error and exit; raises SystemExit with code 2."""
+        """Print the error and exit; raises SystemExit with code 2. A long list of choices is left to ``--help``."""
+        if len(message) > _LONG:
+            message = re.sub(r" \(choose from .*\)$", "", message)
         self.exit(2, f"{self.prog}: {message} (see --help)\n")
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:

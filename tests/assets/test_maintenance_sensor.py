@@ -1,5 +1,6 @@
 """A lake that is maintained by cost: the sensor requests rounds, the job and the nightly job do them."""
 
+import datetime
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from tests.support.declared_lakes import declared_lake
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
 
 HOUR = 3_600_000
-ROWS = pa.table({"id": [1]})
+ROWS = pa.table({"id": [1], "day": [datetime.date(2024, 1, 1)], "name": ["a"]})
 TEXT = "options: {bucket: '1', write-only: 'true'}\n"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import time
 from pathlib import Path
@@ -19,18 +20,19 @@ from paimon_lake.steps.maintain import maintain, plan_lake, policy_of
 from paimon_lake.tables import open_lake, open_table
 from tests.support.declared_lakes import declared_lake
 
+ROWS = pa.table({"id": [1], "day": [datetime.date(2024, 1, 1)], "name": ["a"]})
 TEXT = "options: {bucket: '1', write-only: 'true'}\n"
 
 
 def lake(folder: Path, base: str = "", **compaction: str) -> Settings:
-    """Three tables with 2, 5 and 9 sorted runs."""
-    names = {"ods.few": 2, "ods.some": 5, "ods.many": 9}
+    """Three tables with 3, 5 and 9 sorted runs."""
+    names = {"ods.few": 3, "ods.some": 5, "ods.many": 9}
     tables = {name: f"{TEXT}compaction: {{{compaction.get(name[4:], '')}}}\n" for name in names}
     settings = declared_lake(folder / "lake", tables, f"warehouse: warehouse\n{base}")
     for name, runs in names.items():
         table = open_table(settings, name, create=True)
         for _ in range(runs):
-            table.write(pa.table({"id": [1]}))
+            table.write(ROWS)
     return settings
 
 
@@ -64,6 +66,7 @@ def test_the_declared_budget_and_its_replacement(tmp_path: Path) -> None:
     assert len(open_table(settings, "ods.many").inspect.files()) == 9
 
 
+@pytest.mark.long
 def test_nothing_starves(tmp_path: Path) -> None:
     """The budget is too small for the worst table beside the others, and the worst becomes ill again and again."""
     settings = lake(tmp_path, "maintenance: {bytes: 13000, patience: 2}\n")
@@ -71,7 +74,7 @@ def test_nothing_starves(tmp_path: Path) -> None:
     for _ in range(5):
         rounds += [result.table for result in maintain(settings).results]
         for _ in range(9 - len(table.inspect.files())):
-            table.write(pa.table({"id": [1]}))
+            table.write(ROWS)
     assert rounds.count("ods.many") > 2
     assert set(rounds) == {"ods.few", "ods.some", "ods.many"}
 

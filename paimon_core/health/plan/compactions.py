@@ -1,4 +1,4 @@
-"""Compactions: for each bucket, the compaction that saves most for each byte that it reads and writes."""
+"""Compactions: for each bucket, the compaction that the options pick, and the compaction of all runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paimon_core.codec.parquet.raw_footer import TAIL_BYTES
 from paimon_core.compact.changelog import changelog_producer
 from paimon_core.compact.clustering import cluster_tasks, is_clustered
 from paimon_core.compact.compactor import steps_of
@@ -19,7 +18,8 @@ from paimon_core.health.layout import Layout
 from paimon_core.health.places import counted, megabytes
 from paimon_core.health.plan.bucket_state import BucketState
 from paimon_core.health.plan.candidates import CLUSTER, COMPACT, Candidate
-from paimon_core.health.plan.distinct_keys import distinct_keys
+from paimon_core.health.plan.distinct_keys import distinct_keys, distinct_of, rows_of_runs
+from paimon_core.health.plan.history import Place
 from paimon_core.health.plan.measured import Measured
 from paimon_core.health.plan.memory import peak_memory
 from paimon_core.lsm.compaction.rewrite_plan import Rewrite
@@ -52,8 +52,9 @@ class CompactionWork:
 def compaction_works(
     context: TableContext, snapshot: Snapshot, layout: Layout, measured: Measured
 ) -> Iterator[CompactionWork]:
-    """Yield the best compaction of each bucket of a snapshot that has a compaction which lowers the cost of a scan.
+    """Yield the compactions of the buckets of a snapshot that lower the cost of a scan.
 
+    The compaction that the options pick and the full compaction of a bucket are alternatives.
     Only the metadata of partitions with files that can be saved is decoded row by row. Raises SnapshotNotFound,
     CorruptTable, and UnsupportedFeature for files that no compaction can rewrite.
     """
@@ -81,13 +82,7 @@ def compaction_works(
     forecast = _Forecast(context, measured, _file_overhead(entries), CLUSTER if clusters else COMPACT)
     for place, files in by_bucket(entries).items():
         works = [forecast.work([e.file for e in files], task) for task in found.get(place, ())]
-        works = [work for work in works if work.candidate.saved > 0]
-        if works:
-            yield max(works, key=_saved_per_byte)
-
-
-def _saved_per_byte(work: CompactionWork) -> float:
-    return work.candidate.saved / max(1, work.candidate.bytes_read + work.candidate.bytes_written)
+        yield from {work.candidate: work for work in works if work.candidate.saved > 0}.values()
 
 
 def _file_overhead(entries: Sequence[ManifestEntry]) -> float:
@@ -109,15 +104,18 @@ class _Forecast:
 
     def work(self, files: Sequence[DataFile], task: CompactionTask) -> CompactionWork:
         """Return the forecast of a task of the bucket that has ``files``."""
-        read, added, written = self._rewritten(task)
         branch, table = self.context.branch, self.context.name.partition("$")[0]
-        factor = self.measured.written.get((table, branch, self.action), 1.0)
+        where = self.context.partition_path(task.partition) or None
+        domain = self.measured.domains.get(Place(table, branch, self.action, where, task.bucket))
+        read, added, written = self._rewritten(task, domain)
+        # With a known domain of keys, the number of rows is known: what the factor corrects would be corrected twice.
+        factor = self.measured.written.get((table, branch, self.action), 1.0) if domain is None else 1.0
         written *= factor
         before = _state(self.context, files)
         runs_after = 1 if isinstance(task.unit, AppendUnit) else task.unit.runs_left + 1
         removed_bytes = sum(f.file_size for f in read)
-        after = before.after(len(read), removed_bytes, added, int(written), runs_after)
-        where = self.context.partition_path(task.partition) or None
+        sizes = [int(written) // max(1, added)] * added
+        after = before.after([f.file_size for f in read], sizes, runs_after)
         size = removed_bytes + int(written)
         sort_bytes = self.context.options["write-buffer-size"] if self.action == CLUSTER else 0
         runs = before.runs if self.context.is_keyed else 1
@@ -137,8 +135,11 @@ class _Forecast:
         )
         return CompactionWork(candidate, task, before, runs_after, factor)
 
-    def _rewritten(self, task: CompactionTask) -> tuple[list[DataFile], int, float]:
-        """Return the files whose rows are written again, and the number and bytes of the new files."""
+    def _rewritten(self, task: CompactionTask, domain: float | None) -> tuple[list[DataFile], int, float]:
+        """Return the files whose rows are written again, and the number and bytes of the new files.
+
+        ``domain``: see ``Outcome.key_domain``; None if it is not known.
+        """
         target = max(1, self.context.options.target_file_bytes(keyed=self.context.is_keyed))
         unit = task.unit
         groups: list[tuple[Sequence[DataFile], float]] = []
@@ -155,7 +156,11 @@ class _Forecast:
             )
             for step in steps_of(reader, unit, expiry, changelog_producer(reader, unit, task.higher)):
                 if isinstance(step, Rewrite):
-                    left = sum(distinct_keys(section.files, keys, buckets) for section in step.sections)
+                    left = (
+                        sum(distinct_keys(section.files, keys, buckets) for section in step.sections)
+                        if domain is None
+                        else distinct_of(rows_of_runs(step.files), domain)
+                    )
                     deletes = sum(f.delete_row_count or 0 for f in step.files) if unit.drop_delete else 0
                     groups.append((step.files, max(0.0, left - deletes)))
         read: list[DataFile] = []
@@ -172,14 +177,8 @@ class _Forecast:
 
 
 def _state(context: TableContext, files: Sequence[DataFile]) -> BucketState:
-    is_parquet = context.options["file.format"] == "parquet"
     runs = len(files)
     if context.is_keyed:
         runs = sum(f.level == 0 for f in files) + len({f.level for f in files if f.level > 0})
-    return BucketState(
-        files=len(files),
-        bytes=sum(f.file_size for f in files),
-        runs=runs,
-        tail_bytes=sum(min(f.file_size, TAIL_BYTES) for f in files) if is_parquet else 0,
-        merges=context.is_keyed and not hides_level_0(context.schema, context.options),
-    )
+    merges = context.is_keyed and not hides_level_0(context.schema, context.options)
+    return BucketState.of([f.file_size for f in files], runs, merges=merges, file_format=context.options["file.format"])

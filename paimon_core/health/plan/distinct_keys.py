@@ -4,10 +4,14 @@ Each run has each key at most once. If the keys are whole numbers, or texts of d
 range of a file that are keys of the file is known. Where the ranges of several files overlap, their keys are taken as
 chosen independently of each other: of 1,000 numbers, a file with 500 and another with 500 keys have 750 together. For
 other keys nothing is known, and all keys are taken as different.
+
+After a compaction of a bucket, the number of keys from which its runs were chosen is known for any kind of key, if
+updates are spread over all keys. It is recorded as ``key_domain`` of the outcome, and the next forecast uses it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -58,3 +62,40 @@ def _numbers(keys: Sequence[object]) -> npt.NDArray[np.float64] | None:
     if len(texts) < len(keys) or len({len(text) for text in texts}) != 1 or len(texts[0]) > _DIGITS:
         return None
     return np.array([int(text) for text in texts], float)
+
+
+def rows_of_runs(files: Sequence[DataFile]) -> list[int]:
+    """Return the rows of each sorted run: each file of level 0, and all files of a higher level together."""
+    by_level: dict[int, int] = {}
+    for file in files:
+        if file.level > 0:
+            by_level[file.level] = by_level.get(file.level, 0) + file.row_count
+    return [f.row_count for f in files if f.level == 0] + list(by_level.values())
+
+
+def distinct_of(runs: Sequence[int], domain: float) -> float:
+    """Return the expected number of different keys of runs that were chosen at random from ``domain`` keys."""
+    if math.isinf(domain):
+        return float(sum(runs))
+    size = max(domain, *runs, 1)
+    return size * -math.expm1(sum(math.log1p(-min(n / size, 1 - 1e-12)) for n in runs))
+
+
+def domain_of(runs: Sequence[int], distinct: int) -> float | None:
+    """Return the number of keys from which the runs seem to be chosen, since they have ``distinct`` different keys.
+
+    Infinity if all keys are different; None if nothing can be said: one run, or fewer keys than the largest run has,
+    because rows were deleted.
+    """
+    total = sum(runs)
+    if len(runs) < 2 or distinct < max(runs):
+        return None
+    if distinct >= total:
+        return math.inf
+    low, high = float(max(runs)), float(max(runs))
+    while distinct_of(runs, high) < distinct:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if distinct_of(runs, middle) < distinct else (low, middle)
+    return high

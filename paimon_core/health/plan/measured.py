@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from paimon_core.health.plan.candidates import Candidate
+from paimon_core.health.plan.history import Place
 from paimon_core.health.plan.outcome import DONE, Outcome
 
 BYTES_PER_SECOND = 20e6
@@ -42,6 +43,8 @@ class Measured:
     """By table, branch and action: the bytes that were written, divided by the bytes that would have been predicted
     without corrections.
     """
+    domains: Mapping[Place, float] = field(default_factory=dict)
+    """By place: ``key_domain`` of the last outcome that has one."""
 
     @staticmethod
     def of(outcomes: Sequence[Outcome], host: str) -> Measured:
@@ -56,7 +59,9 @@ class Measured:
                 ratio = one.written_factor * one.bytes_written / one.candidate.bytes_written
                 by_table.setdefault(_key(one.candidate), []).append(ratio)
         speeds = {action: _speed(found[-LAST:]) for action, found in by_action.items() if len(found) >= LEAST}
-        return Measured(speeds, {key: float(np.median(found[-LAST:])) for key, found in by_table.items()})
+        written = {key: float(np.median(found[-LAST:])) for key, found in by_table.items()}
+        domains = {Place.of(one.candidate): one.key_domain for one in done if one.key_domain is not None}
+        return Measured(speeds, written, domains)
 
     def seconds(self, action: str, size: int) -> float:
         """Return the predicted time of a piece of work that reads and writes ``size`` bytes."""

@@ -40,6 +40,8 @@ class Outcome:
     error: str | None = None
     written_factor: float = 1.0
     """The correction from earlier runs that the predicted ``bytes_written`` contains."""
+    key_domain: float | None = None
+    """The number of keys from which the sorted runs of the bucket seem to be chosen (``distinct_keys.domain_of``)."""
     snapshot: int | None = None
     """The id of the committed snapshot."""
 
@@ -76,8 +78,9 @@ COLUMNS = (
     "branch STRING NOT NULL, action STRING NOT NULL, partition STRING, bucket INT, reason STRING NOT NULL, "
     "status STRING NOT NULL, error STRING, snapshot BIGINT, predicted_saved DOUBLE NOT NULL, saved DOUBLE NOT NULL, "
     "predicted_bytes_read BIGINT NOT NULL, bytes_read BIGINT NOT NULL, predicted_bytes_written BIGINT NOT NULL, "
-    "bytes_written BIGINT NOT NULL, written_factor DOUBLE NOT NULL, predicted_seconds DOUBLE NOT NULL, "
-    "seconds DOUBLE NOT NULL, predicted_peak_memory BIGINT NOT NULL, group_peak_memory BIGINT, peak_memory BIGINT, "
+    "bytes_written BIGINT NOT NULL, written_factor DOUBLE NOT NULL, key_domain DOUBLE, "
+    "predicted_seconds DOUBLE NOT NULL, seconds DOUBLE NOT NULL, "
+    "predicted_peak_memory BIGINT NOT NULL, group_peak_memory BIGINT, peak_memory BIGINT, "
     "files_removed BIGINT NOT NULL, files_added BIGINT NOT NULL, prediction_error DOUBLE"
 )
 """The columns of ``sys.maintenance``."""

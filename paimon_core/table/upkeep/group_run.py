@@ -13,8 +13,10 @@ from paimon_core.compact.report import CompactReport
 from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import CommitConflict, PaimonError
 from paimon_core.health.plan.candidates import Candidate
+from paimon_core.health.plan.distinct_keys import domain_of, rows_of_runs
 from paimon_core.health.plan.outcome import CONFLICT, DONE, FAILED, Outcome
 from paimon_core.health.plan.works import Work
+from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.metadata.abort import aborted_on_error
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
@@ -122,11 +124,27 @@ def _done(work: Work, message: CommitMessage, outcome: Outcome) -> Outcome:
     """Return the outcome with the bytes that were really read and written, and what this saves."""
     removed, added = _replaced(message)
     read, written = sum(removed.values()), sum(added.values())
-    found = replace(outcome, bytes_read=read, bytes_written=written, files_removed=len(removed), files_added=len(added))
+    found = replace(
+        outcome,
+        bytes_read=read,
+        bytes_written=written,
+        files_removed=len(removed),
+        files_added=len(added),
+        key_domain=_domain(work, message),
+    )
     if work.before is None:
         return found
-    after = work.before.after(len(removed), read, len(added), written, work.runs_after)
+    after = work.before.after(list(removed.values()), list(added.values()), work.runs_after)
     return replace(found, saved=work.before.weight - after.weight)
+
+
+def _domain(work: Work, message: CommitMessage) -> float | None:
+    """Return the domain of keys of a bucket whose runs were all merged into new files; None otherwise."""
+    unit = None if work.task is None else work.task.unit
+    moved = {f.file_name for f in message.compact_before} & {f.file_name for f in message.compact_after}
+    if not isinstance(unit, CompactionUnit) or moved or len(unit.files) != len(message.compact_before):
+        return None
+    return domain_of(rows_of_runs(unit.files), sum(f.row_count for f in message.compact_after))
 
 
 def _replaced(message: CommitMessage) -> tuple[dict[str, int], dict[str, int]]:

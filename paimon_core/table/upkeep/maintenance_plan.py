@@ -64,7 +64,7 @@ class MaintenancePlan:
     """By name of a table that could not be examined: the error."""
     tables: Mapping[tuple[str, str], Table] = field(default_factory=dict)
     """By name and branch."""
-    works: Mapping[Place, Work] = field(default_factory=dict)
+    works: Mapping[Candidate, Work] = field(default_factory=dict)
     histories: Mapping[Place, History] = field(default_factory=dict)
     """The state of the places for the next round, if the chosen work is done."""
     log: OutcomeLog | None = None
@@ -163,7 +163,7 @@ def plan_tables(
     """
     budget, policy = budget or Budget(), policy or Policy()
     measured, histories = _learned(log)
-    works: dict[Place, Work] = {}
+    works: dict[Candidate, Work] = {}
     raises = unreadable is None and len(tables) == 1
     failures = dict(unreadable or {})
     for table in tables:
@@ -174,8 +174,8 @@ def plan_tables(
                 raise
             failures[table.name] = f"{error.kind}: {error}"
             continue
-        works |= {Place.of(work.candidate): work for work in found}
-    choice = choose([w.candidate for w in works.values()], budget, histories, policy, clock.now_millis())
+        works |= {work.candidate: work for work in found}
+    choice = choose(works, budget, histories, policy, clock.now_millis())
     return MaintenancePlan(
         chosen=choice.chosen,
         left_out=choice.left_out,

@@ -85,7 +85,7 @@ class PlanRun:
         yield from order
 
     def _work(self, candidate: Candidate) -> Work:
-        return self.plan.works[Place.of(candidate)]
+        return self.plan.works[candidate]
 
     def _run_group(self, group: list[Candidate]) -> None:
         first = group[0]

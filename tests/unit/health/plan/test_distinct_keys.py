@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from paimon_core.codec.binary_row.rows import encode_row
-from paimon_core.health.plan.distinct_keys import distinct_keys
+from paimon_core.health.plan.distinct_keys import distinct_keys, distinct_of, domain_of, rows_of_runs
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.schema import DataField
 from paimon_core.types import parse_columns
@@ -54,3 +56,29 @@ def test_nothing_is_known_of_other_keys():
     files = [file_of(range(10)), file_of(range(10))]
     assert distinct_keys(files, [BIGINT, TEXT]) == 20
     assert distinct_keys(files[:1], [BIGINT]) == 10
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_domain_of_any_keys_is_found_again(seed):
+    rng = np.random.default_rng(seed)
+    runs = [rng.choice(20_000, rng.integers(1000, 15_000), replace=False) for _ in range(4)]
+    sizes = [len(run) for run in runs]
+    domain = domain_of(sizes, len(np.unique(np.concatenate(runs))))
+    assert domain == pytest.approx(20_000, rel=0.05)
+    assert distinct_of([*sizes, 5000], domain) == pytest.approx(
+        20_000 * (1 - np.prod([1 - n / 20_000 for n in [*sizes, 5000]])), rel=0.05
+    )
+
+
+def test_domains_at_the_ends():
+    assert domain_of([10, 10], 20) == float("inf")
+    assert distinct_of([10, 10], float("inf")) == 20
+    assert domain_of([10, 10], 10) == pytest.approx(10)
+    assert distinct_of([10, 10], 5) == pytest.approx(10), "a run has at most all keys"
+    assert domain_of([10, 10], 9) is None
+    assert domain_of([10], 10) is None
+
+
+def test_runs_are_files_of_level_0_and_higher_levels():
+    files = [replace(file_of(range(n)), level=level) for n, level in ((3, 0), (4, 0), (5, 4), (6, 4), (7, 5))]
+    assert rows_of_runs(files) == [3, 4, 11, 7]

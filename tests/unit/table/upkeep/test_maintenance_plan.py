@@ -266,7 +266,7 @@ def test_partitions_and_clustering(catalog):
 
 
 def test_a_lake_shares_one_budget_and_a_broken_table_does_not_stop_it(catalog, warehouse):
-    small, large = keyed(catalog, "db.small", commits=2), keyed(catalog, "db.large", commits=9)
+    small, large = keyed(catalog, "db.small", commits=4), keyed(catalog, "db.large", commits=9)
     broken = keyed(catalog, "db.broken")
     for path in (Path(warehouse) / "db.db" / "broken" / "manifest").glob("manifest-list*"):
         path.write_bytes(b"x")
