@@ -232,9 +232,15 @@ def _are_places(start: Numbers, packed: Numbers, end: int) -> bool:
 
 
 def _list_size(raw: bytes, at: int) -> tuple[int | None, int]:
-    """Return the number of structs of a short list (None: another list), and the position after its header."""
-    header = raw[at] if at < len(raw) else 0
-    return (header >> 4 if header & 15 == STRUCT and header < 0xF0 else None), at + 1
+    """Return the number of structs of a list (None: another list), and the position after its header."""
+    header = raw[at : at + 3]
+    if len(header) < 3 or header[0] & 15 != STRUCT:
+        return None, at
+    if header[0] < 0xF0:
+        return header[0] >> 4, at + 1
+    if header[1] < 0x80:
+        return header[1], at + 2
+    return (header[1] & 0x7F | header[2] << 7, at + 3) if header[2] < 0x80 else (None, at)
 
 
 def _list_header(size: int) -> bytes:
