@@ -1,14 +1,20 @@
-"""LazyFiles: the files of one split of a large plan.
+"""LazyFiles: the files of one split of a large plan; FilesAhead creates the files of several splits together.
 
-All ``DataFile`` values are created when the first of them is used.
+All ``DataFile`` values of a split are created when the first of them is used.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 
+import numpy as np
+
+from paimon_core.codec.arrays import Positions
 from paimon_core.metadata.data_file import DataFile
+
+_MOST_AHEAD = 512
 
 
 class LazyFiles(Sequence[DataFile]):
@@ -58,3 +64,42 @@ class LazyFiles(Sequence[DataFile]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return tuple, (self._tuple(),)
+
+
+class FilesAhead:
+    """Creates the files of splits that are read one after the other: the call for one file takes almost as long as the
+    call for a hundred. The first call creates one split, each later call twice as many, up to ``_MOST_AHEAD`` files.
+
+    Several threads may use the object. At most about ``_MOST_AHEAD`` files wait for their split.
+    """
+
+    def __init__(self, create: Callable[[Positions], tuple[DataFile, ...]], splits: Sequence[Positions]) -> None:
+        """``create`` returns the files at some positions; ``splits`` are the positions of the files of each split."""
+        self._create = create
+        self._splits = splits
+        self._lock = threading.Lock()
+        self._waiting: dict[int, tuple[DataFile, ...]] = {}
+        self._next = 1
+
+    def files(self, number: int) -> tuple[DataFile, ...]:
+        """Return the files of the split ``number``."""
+        with self._lock:
+            found = self._waiting.pop(number, None)
+            if found is not None:
+                return found
+            if sum(map(len, self._waiting.values())) >= _MOST_AHEAD:  # the splits are not read in order
+                self._waiting.clear()
+            parts, count = list[Positions](), 0
+            for part in self._splits[number : number + self._next]:
+                if parts and count + len(part) > _MOST_AHEAD:
+                    break
+                parts.append(part)
+                count += len(part)
+            self._next = min(2 * self._next, _MOST_AHEAD)
+            created = self._create(np.concatenate(parts))
+            first = len(parts[0])
+            at = first
+            for ahead, part in enumerate(parts[1:], number + 1):
+                self._waiting[ahead] = created[at : at + len(part)]
+                at += len(part)
+            return created[:first]

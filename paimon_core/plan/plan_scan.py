@@ -22,7 +22,7 @@ from paimon_core.metadata.stores.manifest_store import ManifestStore
 from paimon_core.options import COMBINING_ENGINES, TableOptions
 from paimon_core.plan.entry_table import EntryTable, Mask
 from paimon_core.plan.file_packing import FileColumns, PackedFiles, PackingRule, pack_files
-from paimon_core.plan.lazy_files import LazyFiles
+from paimon_core.plan.lazy_files import FilesAhead, LazyFiles
 from paimon_core.plan.live_files import ScanCounts, read_live_files
 from paimon_core.plan.prune import Pruners, Schemas, ValuePruner
 from paimon_core.plan.row_ranges import pack_ranges
@@ -156,8 +156,9 @@ def _pack(table: EntryTable, schema: TableSchema, rule: PackingRule, pruners: Pr
             table.packed[rule, types] = packed
     else:
         packed = list(_packed(table, types, rule, value_matches(pruners.value, table)))
-    for place, some in packed:
-        load = partial(table.files, some.files)
+    ahead = FilesAhead(table.files, [some.files for _, some in packed])
+    for number, (place, some) in enumerate(packed):
+        load = partial(ahead.files, number)
         yield place, LazyFiles(len(some.files), some.row_count, some.size_bytes, load), some.layout
 
 

@@ -10,7 +10,7 @@ import datetime
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from paimon_core.alter.alter_table import alter_table
 from paimon_core.alter.changes import SchemaChange
@@ -23,10 +23,7 @@ from paimon_core.compact.report import CompactReport
 from paimon_core.compact.sort_order import SortOrder
 from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import InvalidRequest
-from paimon_core.health.finding import Finding
 from paimon_core.health.plan.candidates import SAFE_ACTIONS, Budget
-from paimon_core.health.plan.outcome import OutcomeLog
-from paimon_core.health.plan.policy import Policy
 from paimon_core.maintain.expiry.configured import expire_retained
 from paimon_core.maintain.expiry.snapshots import ExpireReport
 from paimon_core.maintain.file_indexes import IndexWork, index_files, rewrite_indexes
@@ -43,13 +40,17 @@ from paimon_core.table.stream.start import Start, open_stream
 from paimon_core.table.stream.table_stream import TableStream
 from paimon_core.table.upkeep.analysis import analyze
 from paimon_core.table.upkeep.expiry import requested_retentions
-from paimon_core.table.upkeep.maintenance import Maintenance
-from paimon_core.table.upkeep.maintenance_plan import MaintenancePlan, plan_tables
-from paimon_core.table.upkeep.maintenance_report import MaintenanceReport
-from paimon_core.table.upkeep.mends import mend
 from paimon_core.table.upkeep.rescale import rescale
 from paimon_core.table.upkeep.rescale_task import RescaleWork, run_rescales
 from paimon_core.table.writable import WritableTable
+
+if TYPE_CHECKING:
+    from paimon_core.health.finding import Finding
+    from paimon_core.health.plan.outcome import OutcomeLog
+    from paimon_core.health.plan.policy import Policy
+    from paimon_core.table.upkeep.maintenance import Maintenance
+    from paimon_core.table.upkeep.maintenance_plan import MaintenancePlan
+    from paimon_core.table.upkeep.maintenance_report import MaintenanceReport
 
 _LOG = logging.getLogger(__name__)
 
@@ -283,6 +284,8 @@ class Table(WritableTable):
         effect of concurrent commits. Raises InvalidRequest for a finding whose mend needs a decision of a person, and
         the errors of the operation.
         """
+        from paimon_core.table.upkeep.mends import mend
+
         return mend(self, finding)
 
     def plan_maintenance(
@@ -307,6 +310,8 @@ class Table(WritableTable):
         snapshot expires, CorruptTable for damaged metadata, UnsupportedFeature for a table that this library cannot
         write.
         """
+        from paimon_core.table.upkeep.maintenance_plan import plan_tables
+
         return plan_tables([self], budget, actions=actions, policy=policy, log=log)
 
     def maintain(
@@ -347,6 +352,8 @@ class Table(WritableTable):
     @property
     def maintenance(self) -> Maintenance:
         """Expiry, removal of orphans, repair and checks; its methods ``plan_*`` return a plan for ``apply``."""
+        from paimon_core.table.upkeep.maintenance import Maintenance
+
         return Maintenance(self.context, self.settle)
 
     @property

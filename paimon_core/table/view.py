@@ -17,10 +17,6 @@ import pyarrow as pa
 from paimon_core.argument_checks import epoch_millis, whole
 from paimon_core.display import Displayed, Summary
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
-from paimon_core.health.check import check_health
-from paimon_core.health.finding import Health
-from paimon_core.health.page.page import table_page
-from paimon_core.health.thresholds import Thresholds
 from paimon_core.metadata import time_travel
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import read_latest
@@ -33,9 +29,9 @@ from paimon_core.options.scan_position import CREATION_TIME, FILE_TIME, scan_pos
 from paimon_core.plan.split import Split
 from paimon_core.predicate import Where
 from paimon_core.query.fallback import fallback_scan, refuse_other_branch
-from paimon_core.query.row_explanation import RowExplanation, explain, key_filter
 from paimon_core.query.scan import Scan, new_scan
 from paimon_core.schema import TableSchema
+from paimon_core.table import on_demand
 from paimon_core.table.changes.changes import Changes, changes_between
 from paimon_core.table.changes.diff import Diff, diff_between
 from paimon_core.table.changes.incremental import incremental_scan
@@ -51,6 +47,10 @@ from paimon_core.table.system.tables import check_name, is_of_snapshot, system_t
 
 if TYPE_CHECKING:
     import polars
+
+    from paimon_core.health.finding import Health
+    from paimon_core.health.thresholds import Thresholds
+    from paimon_core.query.row_explanation import RowExplanation
 
 _NAMES = (
     "alter analyze branches callbacks commit committed compact complete delete expire_snapshots filter_committed "
@@ -321,11 +321,11 @@ class TableView(Displayed):
 
         Raises SnapshotNotFound when the pinned or latest snapshot expires, CorruptTable for metadata that are damaged.
         """
-        return check_health(self.context, self.latest_snapshot(), thresholds)
+        return on_demand.health(self, thresholds)
 
     def report(self) -> str:
         """Return what ``health`` finds as one HTML page with pictures; raises the errors of ``health``."""
-        return table_page(self.context, self.latest_snapshot())
+        return on_demand.health_page(self)
 
     def leases(self) -> list[LeaseTag]:
         """Return the leases of the table, including leases of other processes and engines."""
@@ -339,8 +339,7 @@ class TableView(Displayed):
         contain the key are opened. Raises InvalidRequest for a table without primary key and for a key that lacks a
         column or has a null, SchemaMismatch for a value of a wrong type, SnapshotNotFound when the snapshot expires.
         """
-        values, where = key_filter(self.context, key)
-        return explain(self.scan(where=where), values)
+        return on_demand.explain_row(self, key)
 
     def with_options(self, options: Mapping[str, OptionValue]) -> Self:
         """Return this handle with ``options`` for its reads, writes and compactions; nothing is stored.

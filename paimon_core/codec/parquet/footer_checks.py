@@ -9,7 +9,7 @@ even when it passes the checks.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -80,7 +80,12 @@ class RowGroup(NamedTuple):
     """The row count and the chunk of each leaf of a row group."""
 
     rows: int
-    chunks: list[Chunk]
+    chunks: Sequence[Chunk]
+    leaves: Sequence[Leaf]
+
+    def chunks_of(self, columns: Collection[bytes]) -> list[int]:
+        """Return the numbers of the chunks of some columns."""
+        return [number for number, leaf in enumerate(self.leaves) if leaf.path[0] in columns]
 
 
 def check_footer(footer: Struct, end: int, *, statistics: bool = True) -> list[RowGroup]:
@@ -93,7 +98,7 @@ def check_footer(footer: Struct, end: int, *, statistics: bool = True) -> list[R
     if 8 in footer:
         raise ValueError("it is encrypted")
     elements = _needed(footer, 2, "the file")[1]
-    leaves = _leaves(elements)
+    leaves = leaves_of(elements)
     if 7 in footer and len(footer[7][1][1]) != len(leaves):
         raise ValueError(f"its footer has {len(footer[7][1][1])} column orders for {len(leaves)} columns")
     rows, groups = 0, list[RowGroup]()
@@ -103,7 +108,9 @@ def check_footer(footer: Struct, end: int, *, statistics: bool = True) -> list[R
             raise ValueError(f"a row group has {count} rows and {len(chunks)} chunks for {len(leaves)} columns")
         rows += count
         groups.append(
-            RowGroup(count, [_checked(c, leaf, count, statistics) for c, leaf in zip(chunks, leaves, strict=True)])
+            RowGroup(
+                count, [_checked(c, leaf, count, statistics) for c, leaf in zip(chunks, leaves, strict=True)], leaves
+            )
         )
     if rows != _needed(footer, 3, "the file"):
         raise ValueError(f"its footer states {footer[3][1]} rows, and its row groups have {rows}")
@@ -115,6 +122,31 @@ def check_footer(footer: Struct, end: int, *, statistics: bool = True) -> list[R
     if before > end:
         raise ValueError(f"its footer has a chunk that ends at {before}, after the data ends at {end}")
     return groups
+
+
+def check_chunk(chunk: Struct, leaf: Leaf) -> Chunk:
+    """Return a column chunk after its checks, except the number of rows; raises ValueError for an invalid chunk."""
+    _check_types(chunk, _CHUNK, "a column chunk")
+    what = f"column {b'.'.join(leaf.path).decode()!r}"
+    return _checked(chunk, leaf, _needed(_needed(chunk, 3, what), 5, what), statistics=True)
+
+
+def is_ordered(leaf: Leaf, low: bytes, high: bytes) -> bool:
+    """Whether a minimum is not greater than the maximum; True for values whose order depends on more than their type.
+
+    Values of a fixed size have the size of the leaf.
+    """
+    if leaf.converted in _UNSIGNED:
+        return True
+    if form := _NUMBERS.get(leaf.physical):
+        return not struct.unpack(form, low) > struct.unpack(form, high)
+    return not (leaf.physical == _BYTES and leaf.converted == _UTF8 and low > high)
+
+
+def number_of(leaf: Leaf) -> Callable[[bytes], tuple[Any, ...]] | None:
+    """Return a function that decodes a bound whose order ``is_ordered`` tests as a number; None: it is no number."""
+    form = None if leaf.converted in _UNSIGNED else _NUMBERS.get(leaf.physical)
+    return None if form is None else struct.Struct(form).unpack
 
 
 def _check_types(fields: Struct, expected: dict[int, Any], what: str) -> None:
@@ -141,7 +173,7 @@ def _needed(fields: Struct, number: int, what: str) -> Any:
     return fields[number][1]
 
 
-def _leaves(elements: Sequence[Struct]) -> list[Leaf]:
+def leaves_of(elements: Sequence[Struct]) -> list[Leaf]:
     """Return the leaves of a schema, whose elements are in depth-first order."""
     rest = iter(elements)
     root = next(rest, None)
@@ -218,11 +250,5 @@ def _check_statistics(statistics: Struct, leaf: Leaf, values: int, what: str) ->
             raise ValueError(f"{what} has a minimum or maximum that is not of {leaf.width} bytes")
         if len(bounds) == len(older) == 2 and bounds != older:
             raise ValueError(f"{what} has two different minimums or maximums")
-    if len(bounds) == 2 and leaf.converted not in _UNSIGNED:
-        low, high = bounds
-        if form := _NUMBERS.get(leaf.physical):
-            wrong = struct.unpack(form, low) > struct.unpack(form, high)
-        else:
-            wrong = leaf.physical == _BYTES and leaf.converted == _UTF8 and low > high
-        if wrong:
-            raise ValueError(f"the minimum of {what} is greater than the maximum")
+    if len(bounds) == 2 and not is_ordered(leaf, *bounds):
+        raise ValueError(f"the minimum of {what} is greater than the maximum")

@@ -25,9 +25,19 @@ def sealed(footer: bytes) -> bytes:
 
 def is_sealed(footer: bytes) -> bool:
     """Whether the footer has a checksum; raises ValueError when its bytes do not match the checksum."""
-    if not footer.endswith(_TAIL) or footer[-_SEAL_BYTES:][: len(_HEAD)] != _HEAD:
+    if not is_marked(footer):
         return False
     body, crc = memoryview(footer)[:-_SEAL_BYTES], footer[-len(_TAIL) - _CRC_BYTES : -len(_TAIL)]
     if zlib.crc32(body) != int.from_bytes(crc, "little"):
         raise ValueError("its footer does not match the recorded checksum")
     return True
+
+
+def without_seal(footer: bytes) -> bytes:
+    """Return a footer without its checksum: the bytes before it and the end of the struct."""
+    return footer[:-_SEAL_BYTES] + b"\0" if is_marked(footer) else footer
+
+
+def is_marked(footer: bytes) -> bool:
+    """Whether the footer has a checksum, which may be wrong."""
+    return footer.endswith(_TAIL) and footer[-_SEAL_BYTES:][: len(_HEAD)] == _HEAD

@@ -71,8 +71,8 @@ def read_pages(source: pa.NativeFile, group: RowGroup, wanted: Collection[str]) 
     is_remote = isinstance(source, pa.PythonFile)
     found = {
         number: _checked(source, chunk, group.rows, whole=not is_remote or chunk.size <= _REMOTE_CHECKED_BYTES)
-        for number, chunk in enumerate(group.chunks)
-        if chunk.values and chunk.leaf.path[0] in names
+        for number, chunk in ((number, group.chunks[number]) for number in group.chunks_of(names))
+        if chunk.values
     }
     unpacked = sum(pages.largest for pages in found.values())
     if unpacked > PAGE_BYTES:

@@ -1,11 +1,12 @@
 """Page headers: decodes the parts of a Parquet page header that determine a page's memory, and finds the header's end.
 
-Other parts, such as the statistics of a page, are skipped. A scan reads a header for each page, so the decoder is one
-loop over the bytes instead of ``thrift``.
+Other parts, such as the statistics of a page, are skipped. A scan reads a header for each page, so the usual headers
+are matched with one pattern. All other headers are decoded by one loop over the bytes instead of ``thrift``.
 """
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from paimon_core.codec.parquet.thrift import (
@@ -25,6 +26,22 @@ from paimon_core.codec.parquet.thrift import (
 DATA, INDEX, DICTIONARY, DATA_V2 = range(4)
 _INTEGERS = (I32, I64, I16)
 _WIDEST = 70
+_INT = rb"([\x80-\xff]{0,8}[\x00-\x7f])"
+_VALUE = b"|".join(b"\\x%02x.{%d}" % (size, size) for size in (8, 4, *range(4), *range(5, 8), *range(9, 48)))
+_STATISTICS = rb"\x1c(?:[\x18\x28](?:%b)|[\x16\x36][\x80-\xff]{0,8}[\x00-\x7f]|[\x11\x12])*\x00" % _VALUE
+"""Statistics with texts of at most 47 bytes; they are skipped."""
+_USUAL = re.compile(
+    rb"\x15([\x00\x04])\x15%b\x15%b(?:\x15[\x80-\xff]{0,8}[\x00-\x7f](\x1c|\x3c)|(\x2c|\x4c))"
+    rb"\x15%b\x15([\x00-\x7f])(?:(?:\x15[\x00-\x7f]){2}(?:%b)?|\x11|\x12)?\x00\x00" % (_INT, _INT, _INT, _STATISTICS),
+    re.DOTALL,
+)
+"""A page of data or a dictionary page.
+
+Groups: kind, unpacked and packed bytes, the field header of the kind's struct after a checksum or without one, values,
+encoding.
+"""
+_STRUCTS = {b"\0": (b"\x1c", b"\x2c"), b"\x04": (b"\x3c", b"\x4c")}
+"""For each kind, the field header of its struct after a checksum (field 4) and after field 3."""
 
 
 class Page(NamedTuple):
@@ -43,6 +60,12 @@ def page_header(data: bytes) -> Page:
     """Return the page header at the start of ``data``; raises ValueError or IndexError when the header does not
     decode.
     """
+    usual = _USUAL.match(data)
+    if usual is not None:
+        kind_byte, unpacked, packed, after_checksum, after_size, values, encoding = usual.groups()
+        if (after_checksum or after_size) in _STRUCTS[kind_byte]:
+            kind = kind_byte[0] >> 1
+            return Page(kind, _number(unpacked), _number(packed), _number(values), _number(encoding), usual.end())
     numbers, groups, at = _fields(data, 0, 0)
     if not {1, 2, 3} <= numbers.keys():
         raise ValueError("a page header lacks its kind or a size")
@@ -95,6 +118,14 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         if shift > _WIDEST:
             raise ValueError("a number in a page header does not end")
     return value, at + 1
+
+
+def _number(data: bytes) -> int:
+    """Return the integer of a whole varint."""
+    value = 0
+    for byte in reversed(data):
+        value = value << 7 | byte & 0x7F
+    return value >> 1 ^ -(value & 1)
 
 
 def _integer(data: bytes, at: int) -> tuple[int, int]:

@@ -9,6 +9,8 @@ import pyarrow as pa
 
 from paimon_core.codec.parquet.footer_checks import RowGroup, check_footer
 from paimon_core.codec.parquet.footer_checksum import is_sealed
+from paimon_core.codec.parquet.footer_columns import FooterColumns
+from paimon_core.codec.parquet.known_footers import learn, match_known
 from paimon_core.codec.parquet.thrift import Struct, parse_struct
 
 _MAGIC = b"PAR1"
@@ -40,3 +42,17 @@ def check_raw_footer(raw: bytes, start: int, *, statistics: bool = True) -> tupl
     is_sealed(raw)  # raises ValueError for a wrong checksum
     footer = parse_struct(raw, whole=True)
     return footer, check_footer(footer, start, statistics=statistics)
+
+
+def check_columns(raw: bytes, start: int) -> tuple[FooterColumns, tuple[bytes, bytes] | None]:
+    """Return the column chunks of a footer after all checks, and its form: footers of the same form differ only in
+    their column chunks. The form is None until two footers with the same schema have been checked.
+    """
+    is_sealed(raw)  # raises ValueError for a wrong checksum
+    found = match_known(raw, start)
+    if found is not None:
+        return found
+    footer, groups = check_raw_footer(raw, start)
+    learn(raw, footer, start)
+    leaves = groups[0].chunks if groups else ()
+    return FooterColumns.of(footer, [chunk.leaf for chunk in leaves], groups), None

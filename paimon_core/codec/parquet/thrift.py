@@ -31,6 +31,13 @@ def parse_struct(data: bytes, *, whole: bool = False) -> Struct:
     return found
 
 
+def struct_at(data: bytes, at: int, depth: int) -> tuple[Struct, int]:
+    """Return the struct at a position, which is inside of ``depth`` structs and lists, and the position after it."""
+    parser = _Parser(data)
+    parser.at = at
+    return parser.struct(depth), parser.at
+
+
 class _Parser:
     def __init__(self, data: bytes) -> None:
         self.data = data

@@ -7,8 +7,11 @@ value column of the same field, both columns have the same values, and only one 
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,6 +21,8 @@ from paimon_core.datafile.evolution.stored_types import from_stored, is_dictiona
 from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.schema import KEY_FIELD_ID_START, KEY_PREFIX, DataField, TableSchema
 from paimon_core.types import DataType
+
+_MOST_KNOWN = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,11 @@ class Source:
             ) from error
 
 
+_Known = tuple[tuple[Source, ...], pa.Schema, tuple[Any, ...]]
+_KNOWN: OrderedDict[tuple[int, ...], _Known] = OrderedDict()
+_LOCK = threading.Lock()
+
+
 def match_columns(
     file_schema: TableSchema, read_fields: Sequence[DataField], found: pa.Schema, path: str, *, members: bool = False
 ) -> tuple[Source, ...]:
@@ -82,6 +92,24 @@ def match_columns(
     wanted_ids = {f.id for f in read_fields}
     sources = tuple(_source(f, by_id, wanted_ids, found, path) for f in read_fields)
     return tuple(s.with_chosen_members() for s in sources) if members else sources
+
+
+def known_columns(
+    file_schema: TableSchema, read_fields: Sequence[DataField], found: pa.Schema, path: str, *, members: bool
+) -> tuple[tuple[Source, ...], pa.Schema]:
+    """Return ``match_columns`` and the Arrow schema of ``read_fields``; both are remembered for the same objects."""
+    key = id(file_schema), id(found), members, *map(id, read_fields)
+    with _LOCK:
+        known = _KNOWN.get(key)
+    # The entry refers to its objects, so that no other object gets their ids while the entry exists.
+    if known is None:
+        sources = match_columns(file_schema, read_fields, found, path, members=members)
+        known = sources, pa.schema([f.arrow for f in read_fields]), (file_schema, found, tuple(read_fields))
+        with _LOCK:
+            _KNOWN[key] = known
+            while len(_KNOWN) > _MOST_KNOWN:
+                _KNOWN.popitem(last=False)
+    return known[:2]
 
 
 def _source(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,17 +16,30 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_core.codec.parquet.footer_checks import RowGroup
-from paimon_core.codec.parquet.raw_footer import check_raw_footer, read_raw_footer
-from paimon_core.codec.parquet.thrift import Struct
+from paimon_core.codec.parquet.known_footers import forget_known
+from paimon_core.codec.parquet.raw_footer import check_columns, read_raw_footer
 from paimon_core.datafile.parquet.decoded_sizes import DecodedSizes
+from paimon_core.datafile.parquet.footer import has_int96
 from paimon_core.datafile.parquet.optional_map_keys import open_metadata, with_maps
 
 KEPT_BYTES = 16 << 20
 """Maximum size of all cached footers, as bytes in their files; in memory a footer takes a few times as much."""
 
+KEPT_SCHEMAS = 64
+
 Bounds = tuple[Any, Any, int | None]
 """Minimum, maximum and null count of a column in a row group, as in the footer; None: unknown."""
 _UNKNOWN: Bounds = (None, None, None)
+
+
+@dataclass(frozen=True)
+class FooterSchema:
+    """The facts of a footer that depend only on its schema."""
+
+    arrow: pa.Schema
+    leaves: Mapping[str, int]
+    """For each column that is not nested, the position of its leaf in the footer."""
+    has_int96: bool
 
 
 @dataclass(frozen=True)
@@ -36,11 +50,9 @@ class CheckedFooter:
     metadata: pq.FileMetaData
     maps_are_lists: bool
     """Whether ``metadata`` was changed by ``optional_map_keys``."""
-    schema: pa.Schema
-    row_groups: tuple[RowGroup, ...]
+    schema: FooterSchema
+    row_groups: Sequence[RowGroup]
     sizes: DecodedSizes
-    leaves: dict[str, int] = field(default_factory=dict)
-    """For each column that is not nested, the position of its leaf in the footer."""
     known: dict[str, tuple[Bounds, ...]] = field(default_factory=dict)
     """The result of ``bounds`` by column."""
 
@@ -48,7 +60,7 @@ class CheckedFooter:
         """Return the statistics in each row group of a column that is not nested, as physical values."""
         found = self.known.get(column)
         if found is None:
-            leaf = self.leaves.get(column)
+            leaf = self.schema.leaves.get(column)
             groups = range(len(self.row_groups))
             found = tuple(_UNKNOWN if leaf is None else _bounds(self.metadata, at, leaf) for at in groups)
             self.known[column] = found
@@ -60,13 +72,19 @@ def read_checked(source: pa.NativeFile) -> CheckedFooter:
     raw, start = read_raw_footer(source)
     found = _KEPT.find(raw, start)
     if found is None:
-        found = _opened(raw, *check_raw_footer(raw, start))
+        columns, form = check_columns(raw, start)
+        metadata, maps_are_lists = open_metadata(raw)
+        schema = _SCHEMAS.get(form) if form is not None else None
+        if schema is None:
+            schema = _schema_of(metadata, maps_are_lists=maps_are_lists)
+            if form is not None:
+                _SCHEMAS.keep(form, schema)
+        found = CheckedFooter(raw, metadata, maps_are_lists, schema, columns.row_groups, DecodedSizes.of(columns))
         _KEPT.keep(raw, start, found)
     return found
 
 
-def _opened(raw: bytes, footer: Struct, groups: list[RowGroup]) -> CheckedFooter:
-    metadata, maps_are_lists = open_metadata(raw)
+def _schema_of(metadata: pq.FileMetaData, *, maps_are_lists: bool) -> FooterSchema:
     schema: pa.Schema = metadata.schema.to_arrow_schema()
     if maps_are_lists:
         schema = pa.schema([f.with_type(with_maps(f.type)) for f in schema])
@@ -75,7 +93,7 @@ def _opened(raw: bytes, footer: Struct, groups: list[RowGroup]) -> CheckedFooter
         leaf = metadata.schema.column(at)
         if leaf.path == leaf.name and leaf.max_repetition_level == 0:
             leaves[leaf.name] = at
-    return CheckedFooter(raw, metadata, maps_are_lists, schema, tuple(groups), DecodedSizes.of(footer), leaves)
+    return FooterSchema(schema, leaves, has_int96(metadata))
 
 
 def _bounds(metadata: pq.FileMetaData, row_group: int, leaf: int) -> Bounds:
@@ -117,9 +135,34 @@ class _Kept:
             self._size = 0
 
 
+class _Schemas:
+    """A cache of the schemas of the most recently used forms; several threads may use the cache."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._schemas: OrderedDict[tuple[bytes, bytes], FooterSchema] = OrderedDict()
+
+    def get(self, form: tuple[bytes, bytes]) -> FooterSchema | None:
+        with self._lock:
+            return self._schemas.get(form)
+
+    def keep(self, form: tuple[bytes, bytes], schema: FooterSchema) -> None:
+        with self._lock:
+            self._schemas[form] = schema
+            while len(self._schemas) > KEPT_SCHEMAS:
+                self._schemas.popitem(last=False)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._schemas.clear()
+
+
 _KEPT = _Kept()
+_SCHEMAS = _Schemas()
 
 
 def forget() -> None:
-    """Remove all footers from the cache."""
+    """Remove all footers and schemas from the caches."""
     _KEPT.clear()
+    _SCHEMAS.clear()
+    forget_known()

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from paimon_core.arrow.byte_budget import rows_for
+from paimon_core.codec.parquet.footer_columns import UNKNOWN, FooterColumns
 from paimon_core.codec.parquet.page_checks import Pages
-from paimon_core.codec.parquet.thrift import STRUCT, Struct
 
 _VALUE_BYTES = 8
 """The approximate minimum size of a value in memory; many values are smaller in a file."""
@@ -25,11 +25,6 @@ _BYTE_ARRAY, _FIXED = 6, 7
 _LONG_TEXT_BYTES, _REPEATS = 256, 4
 """A text column is decoded as a dictionary if its texts have on average more than ``_LONG_TEXT_BYTES`` bytes, and take
 ``_REPEATS`` times more bytes in memory than in the file."""
-
-# The field ids of format/parquet.thrift.
-_ROW_GROUPS, _COLUMNS, _ROWS, _METADATA = 4, 1, 3, 3
-_TYPE, _PATH, _VALUES, _UNPACKED, _SIZES = 1, 3, 5, 6, 16
-_TEXT_TOTAL = 1
 
 _Numbers = npt.NDArray[np.int64]
 
@@ -53,20 +48,17 @@ class DecodedSizes:
     """1 for texts whose bytes the footer does not state."""
 
     @staticmethod
-    def of(footer: Struct) -> DecodedSizes:
+    def of(columns: FooterColumns) -> DecodedSizes:
         """Return the sizes that a verified footer states."""
-        leaves: dict[str, list[int]] = {}
-        try:
-            groups = footer[_ROW_GROUPS][1][1]
-            chunks = [[chunk[_METADATA][1] for chunk in group[_COLUMNS][1][1]] for group in groups]
-            for number, chunk in enumerate(chunks[0] if chunks else ()):
-                leaves.setdefault(chunk[_PATH][1][1][0].decode(), []).append(number)
-            sizes = [[_chunk_sizes(chunk) for chunk in group] for group in chunks]
-            rows = np.array([group[_ROWS][1] for group in groups], np.int64)
-        except (KeyError, TypeError, IndexError, AttributeError) as error:
-            raise ValueError(f"the footer lacks a part: {error!r}") from None
-        found = np.array(sizes, np.int64).reshape(len(chunks), -1 if chunks else 0, 4)
-        return DecodedSizes(leaves, rows, *(found[:, :, at] for at in range(4)))
+        physical = columns.leaves.physical
+        is_text = physical == _BYTE_ARRAY
+        unknown = is_text & (columns.texts == UNKNOWN)
+        texts = np.where(unknown, columns.unpacked, columns.texts) + _TEXT_BYTES * columns.values
+        numbers = np.where(physical == _FIXED, columns.unpacked, _VALUE_BYTES * columns.values)
+        decoded = np.where(is_text, texts, numbers)
+        return DecodedSizes(
+            columns.leaves.of_column, columns.rows, decoded, columns.unpacked, columns.values, unknown.astype(np.int64)
+        )
 
     def with_dictionaries(self, groups: Sequence[int], pages: Sequence[Mapping[int, Pages]]) -> DecodedSizes:
         """Return the sizes with an estimate for texts whose bytes the footer does not state.
@@ -88,11 +80,13 @@ class DecodedSizes:
 
     def batch_rows(self, columns: Iterable[str], groups: Sequence[int], budget: int, most: int) -> list[int]:
         """Return for each row group the number of rows whose ``columns`` take ``budget`` bytes; at most ``most``."""
-        rows = np.maximum(self.rows[groups], 1)
-        width = np.zeros(len(groups))
-        for name in columns:
-            width += np.maximum(_VALUE_BYTES, self.decoded[np.ix_(groups, self.leaves.get(name, []))].sum(1) / rows)
-        return [rows_for(budget, row_bytes, most) for row_bytes in width]
+        wanted = [self.leaves.get(name, ()) for name in columns]
+        out = []
+        for group in groups:
+            rows, decoded = max(1, int(self.rows[group])), self.decoded[group].tolist()
+            row_bytes = sum(max(_VALUE_BYTES, sum(decoded[leaf] for leaf in leaves) / rows) for leaves in wanted)
+            out.append(rows_for(budget, row_bytes, most))
+        return out
 
     def repeating(self, texts: Iterable[str], groups: Sequence[int]) -> list[str]:
         """Return the columns among ``texts`` (not nested) in which long texts are stored once for many rows.
@@ -106,14 +100,3 @@ class DecodedSizes:
             if np.any(is_long & (decoded > _REPEATS * self.stored[groups, self.leaves[name][0]])):
                 found.append(name)
         return found
-
-
-def _chunk_sizes(chunk: Struct) -> tuple[int, int, int, int]:
-    """Return (decoded bytes, stored bytes, number of values, 1 if the size of the texts is unknown, otherwise 0)."""
-    stored, values = chunk[_UNPACKED][1], chunk[_VALUES][1]
-    if chunk[_TYPE][1] != _BYTE_ARRAY:
-        return stored if chunk[_TYPE][1] == _FIXED else _VALUE_BYTES * values, stored, values, 0
-    total = chunk.get(_SIZES, (STRUCT, {}))[1].get(_TEXT_TOTAL)
-    if total is not None:
-        return max(0, total[1]) + _TEXT_BYTES * values, stored, values, 0
-    return stored + _TEXT_BYTES * values, stored, values, 1

@@ -17,7 +17,7 @@ from paimon_core.codec.parquet.thrift import parse_struct
 from paimon_core.datafile.evolution.members import leaf_paths
 from paimon_core.datafile.file_format import Arrays, ColumnRange, counted_batches
 from paimon_core.datafile.parquet.checked_footer import read_checked
-from paimon_core.datafile.parquet.footer import has_int96, int96_as_bytes, repeating_texts
+from paimon_core.datafile.parquet.footer import int96_as_bytes, repeating_texts
 from paimon_core.datafile.parquet.int96 import without_int96
 from paimon_core.datafile.parquet.optional_map_keys import as_maps, maps_as_lists
 from paimon_core.datafile.parquet.stored_bounds import stored_value
@@ -40,7 +40,7 @@ class ParquetInput:
     def __init__(self, source: pa.NativeFile) -> None:
         self._source = source
         self._footer = read_checked(source)
-        self.schema = self._footer.schema
+        self.schema = self._footer.schema.arrow
         self.row_count: int | None = self._footer.metadata.num_rows
 
     @property
@@ -73,7 +73,7 @@ class ParquetInput:
         if not wanted:
             yield from counted_batches(metadata.num_rows, batch_rows)
             return
-        int96 = has_int96(metadata)
+        int96 = self._footer.schema.has_int96
         maps_are_lists = self._footer.maps_are_lists
         groups = list(range(metadata.num_row_groups)) if row_groups is None else row_groups
         rows, repeating = self._sizes(wanted, groups, batch_rows, batch_bytes)

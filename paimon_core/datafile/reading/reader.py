@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from paimon_core.datafile.evolution.column_mapping import Source, match_columns
+from paimon_core.datafile.evolution.column_mapping import Source, known_columns, match_columns
 from paimon_core.datafile.formats import format_of, open_file
 from paimon_core.datafile.reading.chosen_rows import ChosenRows
 from paimon_core.datafile.reading.decoding import Decoding, batch_of
@@ -45,7 +45,7 @@ def read_batches(
         held = open_file(source, path, file_schema.options)
         if held.row_count is not None:
             _expect(path, "rows", held.row_count, file.row_count)
-        columns = match_columns(file_schema, read_fields, held.schema, path, members=held.reads_members)
+        columns, schema = known_columns(file_schema, read_fields, held.schema, path, members=held.reads_members)
         wanted = {c.column: c.stored for c in columns if c.column is not None}
         sizes = held.row_group_rows if wanted else ()
         kept = None if request.where is None else groups_that_may_match(held, columns, request.where)
@@ -53,7 +53,6 @@ def read_batches(
         _count_file(request.counts, held.row_group_rows, chosen)
         if chosen.groups == [] and sizes:
             return
-        schema = pa.schema([f.arrow for f in read_fields])
         decoded = 0
         for count, batch in _chosen_batches(Decoding(held, path, request), columns, schema, chosen):
             decoded += count

@@ -2,7 +2,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paimon_core.codec.parquet.footer_checks import _leaves, check_footer
+from paimon_core.codec.parquet.footer_checks import check_footer, leaves_of
 from paimon_core.codec.parquet.thrift import BINARY, I32, I64, LIST, STRUCT, Struct, parse_struct
 from paimon_core.datafile.parquet.footer import footer_of
 from paimon_core.limits import STORED_DEPTH
@@ -95,8 +95,8 @@ def test_columns_are_nested_at_most_so_deep(depth, is_read):
     groups = [{3: (I32, 0), 4: (BINARY, b"g"), 5: (I32, 1)}] * depth
     elements = [{4: (BINARY, b"root"), 5: (I32, 1)}, *groups, {1: (I32, 1), 3: (I32, 0), 4: (BINARY, b"n")}]
     if is_read:
-        (leaf,) = _leaves(elements)
+        (leaf,) = leaves_of(elements)
         assert len(leaf.path) == depth + 1
     else:
         with pytest.raises(ValueError, match=f"a schema of 1 columns {depth} deep"):
-            _leaves(elements)
+            leaves_of(elements)

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from paimon_core.datafile.evolution.column_mapping import match_columns
+from paimon_core.datafile.evolution.column_mapping import known_columns, match_columns
 from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.schema import DataField
 from paimon_core.types import STRING
@@ -120,3 +120,13 @@ def test_shredded_variants_are_put_together_or_refused_and_never_read_in_part():
     with pytest.raises(UnsupportedFeature, match="column 'v': a shredded VARIANT inside of a ARRAY") as caught:
         nested.read(file)
     assert caught.value.facts["path"] == nested.path(file)
+
+
+def test_the_sources_of_the_same_schemas_are_computed_once():
+    keyed = Bucket(schema_of({"k": "INT", "v": "STRING"}))
+    found = pa.schema([f.arrow for f in keyed.schema.file_fields])
+    first = known_columns(keyed.schema, keyed.schema.fields, found, "f", members=True)
+    assert first[0] == match_columns(keyed.schema, keyed.schema.fields, found, "f", members=True)
+    assert known_columns(keyed.schema, keyed.schema.fields, found, "g", members=True)[0] is first[0]
+    other = pa.schema([f for f in found if f.name != "v"])
+    assert known_columns(keyed.schema, keyed.schema.fields, other, "f", members=True)[0][-1].column is None

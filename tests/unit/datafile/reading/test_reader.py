@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.codec.parquet import raw_footer
-from paimon_core.datafile.parquet import footer
+from paimon_core.datafile.parquet import checked_footer, footer
 from paimon_core.datafile.parquet import parquet_input as decoder
 from paimon_core.datafile.reading.file_request import FileRequest
 from paimon_core.datafile.reading.reader import read_batches
@@ -98,7 +98,10 @@ def test_repeating_texts_come_as_dictionaries_to_those_who_take_them(bucket):
 
 
 def test_a_footer_is_parsed_once_in_python(bucket, monkeypatch):
-    """For its checks; texts that repeat are found in the metadata that Arrow has parsed."""
+    """For its checks; texts that repeat are found in the metadata that Arrow has parsed. The third footer of a schema
+    is not parsed at all.
+    """
+    checked_footer.forget()
     rows = bucket.table({"n": range(70_000), "s": [f"s{n % 3}" for n in range(70_000)]})
     (file,) = bucket.write(rows)
     parsed = Mock(wraps=raw_footer.parse_struct)
@@ -106,6 +109,11 @@ def test_a_footer_is_parsed_once_in_python(bucket, monkeypatch):
         monkeypatch.setattr(module, "parse_struct", parsed)
     assert bucket.read(file).equals(rows)
     assert parsed.call_count == 1
+    for count in (7, 8, 9):
+        (file,) = bucket.write(rows.slice(0, count))
+        assert len(bucket.read(file)) == count
+    footers = [call for call in parsed.call_args_list if call.args[0].count(b"parquet-cpp")]
+    assert len({call.args[0][-60:] for call in footers}) == 2, "the second footer teaches its end"
 
 
 def test_an_added_column_is_null_and_may_be_the_only_one(bucket, numbers):
