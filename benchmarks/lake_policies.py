@@ -166,6 +166,6 @@ class ByCost:
     def works(self, state: State) -> Iterable[Work]:
         """Yield the compactions of each table that lower the cost of a scan: the pick of the library and a full one."""
         for table in range(len(state.lake)):
-            for work in {usual(state, table), full(state, table)}:
+            for work in dict.fromkeys((usual(state, table), full(state, table))):
                 if work is not None and work.saved > 0:
                     yield work
