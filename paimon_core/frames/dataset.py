@@ -22,6 +22,7 @@ import pyarrow.fs as pafs
 from paimon_core.errors import InvalidRequest
 from paimon_core.frames.arrow_filter import pushed
 from paimon_core.frames.source import Source
+from paimon_core.frames.unfinished import until_exit
 
 _FILE = "rows.arrow"
 
@@ -53,7 +54,7 @@ class PaimonDataset(ds.FileSystemDataset):  # type: ignore[misc]
         rows = self._source.narrowed(names, where)
         if isinstance(columns, tuple):
             columns = list(columns)
-        return ds.Scanner.from_batches(rows.to_batches(), columns=columns, filter=keep, **settings)
+        return ds.Scanner.from_batches(until_exit(rows.to_batches()), columns=columns, filter=keep, **settings)
 
     def filter(self, expression: pc.Expression) -> PaimonDataset:
         """Return the dataset with only the rows for which ``expression`` is true."""
