@@ -126,6 +126,8 @@ class Expression(Arithmetic):
 
     def __init__(self, op: str, left: Any, right: Any) -> None:
         for value in (left, right):
+            if isinstance(value, decimal.Decimal) and not value.is_finite():
+                raise InvalidRequest(f"{value!r} cannot be an operand of {op!r}: decimals have no such value")
             if isinstance(value, bool) or not isinstance(value, (Arithmetic, *_LITERALS)):
                 raise InvalidRequest(
                     f"{value!r:.60} cannot be an operand of {op!r}: use columns, numbers or a timedelta; a function of "
@@ -135,7 +137,9 @@ class Expression(Arithmetic):
 
     def values(self, tables: tuple[pa.Table, ...]) -> Any:
         """Return the computed column; raises ArrowInvalid for an overflow and for a division by zero."""
-        return _FUNCTIONS[self.op](*(_value(one, tables) for one in (self.left, self.right)))
+        operands = [one.values(tables) if isinstance(one, Arithmetic) else one for one in (self.left, self.right)]
+        is_decimal = any(map(_is_decimal, operands))
+        return _FUNCTIONS[self.op](*(_operand(one, self.op, is_decimal=is_decimal) for one in operands))
 
     def references(self) -> Iterator[Reference]:
         """Yield the columns of both operands."""
@@ -163,9 +167,12 @@ def target(name: str) -> Target:
 def fitted(values: Any, kind: pa.DataType) -> Any:
     """Return numbers as the type of the numbers of a column; decimals are rounded half up to its scale.
 
-    Other values are returned as they are. Raises ArrowInvalid for a number that does not fit: an overflow, or a
-    fraction for a column of whole numbers.
+    Times become dates for a column of dates, because Arrow computes a time from a date and a timedelta. Other values
+    are returned as they are. Raises ArrowInvalid for a value that does not fit: an overflow, a fraction for a column of
+    whole numbers, or a time of day for a date.
     """
+    if pa.types.is_date(kind) and pa.types.is_timestamp(values.type) and values.type.tz is None:
+        return _dates(values, kind)
     if not (_is_number(values.type) and _is_number(kind)):
         return values
     if pa.types.is_decimal(kind) and not pa.types.is_integer(values.type):
@@ -173,12 +180,34 @@ def fitted(values: Any, kind: pa.DataType) -> Any:
     return pc.cast(values, kind)
 
 
+def _dates(times: Any, kind: pa.DataType) -> Any:
+    dates = pc.cast(times, kind)
+    if pc.any(pc.not_equal(pc.cast(dates, times.type), times)).as_py():
+        raise pa.ArrowInvalid("a date has no time of day: move it by whole days")
+    return dates
+
+
 def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
-def _value(one: Any, tables: tuple[pa.Table, ...]) -> Any:
-    return one.values(tables) if isinstance(one, Arithmetic) else pa.scalar(one)
+def _is_decimal(one: Any) -> bool:
+    return isinstance(one, decimal.Decimal) or (hasattr(one, "type") and pa.types.is_decimal(one.type))
+
+
+def _operand(one: Any, op: str, *, is_decimal: bool) -> Any:
+    """Return a column or a literal in the form that Arrow computes with.
+
+    ``is_decimal``: one of the operands is a decimal. Arrow gives a result the digits that the largest values need, soon
+    more than 38: so decimals have 256 bits, and a whole number has only its own digits. In a division it keeps the
+    digits of its type, because the digits of the result depend on them.
+    """
+    if is_decimal and isinstance(one, int) and (op != "/" or one.bit_length() > 63):
+        one = decimal.Decimal(one)
+    value = one if hasattr(one, "type") else pa.scalar(one)
+    if not pa.types.is_decimal(value.type):
+        return value
+    return pc.cast(value, pa.decimal256(value.type.precision, value.type.scale))
 
 
 def _divided(left: Any, right: Any) -> Any:

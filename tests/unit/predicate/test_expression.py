@@ -132,3 +132,41 @@ def test_an_expression_has_its_columns():
     value = col("a") + target("b") * 2
     assert isinstance(value, Expression)
     assert [(one.name, one.is_target) for one in value.references()] == [("a", False), ("b", True)]
+
+
+def test_decimals_have_room_for_the_digits_of_a_result(warehouse):
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("db")
+    table = catalog.create_table("db.t", {"id": "INT NOT NULL", "d": "DECIMAL(38, 2)", "p": "DECIMAL(10, 2)"})
+    table.write([{"id": 1, "d": Decimal("1.25"), "p": Decimal("1.15")}, {"id": 2, "d": None, "p": None}])
+    values = {"d": -(col("d") * 2 + 1), "p": col("p") * 2 * 3 * 4 * 5 / 3}
+    table.update(col("id") > 0, values)
+    assert table.scan(columns=["d", "p"]).to_arrow().to_pylist() == [
+        {"d": Decimal("-3.50"), "p": Decimal("46.00")},
+        {"d": None, "p": None},
+    ]
+    table.update(col("id") == 1, {"d": col("d") * col("id") + 2**70})
+    found = table.scan(columns=["d"], where=col("id") == 1).to_arrow()["d"].to_pylist()
+    assert found == [Decimal(2**70) - Decimal("3.50")]
+    with pytest.raises(SchemaMismatch, match="column 'd' cannot be set to"):
+        table.update(col("id") == 1, {"d": col("d") * 10**20})
+
+
+def test_a_quotient_of_decimals_has_the_digits_of_its_column():
+    rows = pa.table({"d": pa.array([Decimal("1.00")], pa.decimal128(10, 2))})
+    found = fitted((col("d") / 3)(rows), pa.decimal128(20, 10))
+    assert found.to_pylist() == [Decimal("0.3333333333")]
+
+
+def test_dates_are_moved_by_whole_days():
+    rows = pa.table({"d": pa.array([datetime.date(1969, 12, 31), None], pa.date32())})
+    days = fitted((col("d") + datetime.timedelta(days=1))(rows), pa.date32())
+    assert days.to_pylist() == [datetime.date(1970, 1, 1), None]
+    with pytest.raises(pa.ArrowInvalid, match="move it by whole days"):
+        fitted((col("d") + datetime.timedelta(hours=1))(rows), pa.date32())
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity"])
+def test_decimals_without_digits_are_refused(value):
+    with pytest.raises(InvalidRequest, match="decimals have no such value"):
+        col("n") + Decimal(value)
