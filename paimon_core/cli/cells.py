@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import decimal
+import math
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +19,7 @@ CELL_WIDTH = 60
 
 def print_rows(out: Output, rows: pa.Table, nothing: str, note: str = "") -> None:
     """Print rows as aligned columns with a ``note`` below them, or as a JSON list of objects."""
-    values = [list(row.values()) for row in rows.to_pylist()]
+    values = python_rows(rows)
     if out.as_json:
         out.say("", [dict(zip(rows.column_names, map(json_value, row), strict=True)) for row in values])
         if note:
@@ -25,6 +27,27 @@ def print_rows(out: Output, rows: pa.Table, nothing: str, note: str = "") -> Non
         return
     header = [text_of(name) for name in rows.column_names]
     out.table(header, [[text_of(value) for value in row] for row in values], nothing, note)
+
+
+def python_rows(rows: pa.Table | pa.RecordBatch) -> list[tuple[Any, ...]]:
+    """Return rows as tuples of Python values; times that Python cannot express are texts."""
+    return list(zip(*map(_python_values, rows.columns), strict=True)) if rows.num_columns else [()] * rows.num_rows
+
+
+def _python_values(column: Any) -> list[Any]:
+    try:
+        return list(column.to_pylist())
+    except (ValueError, OverflowError):  # a year that is less than 1 or more than 9999, or an infinite time
+        return [_python_value(value) for value in column]
+
+
+def _python_value(value: pa.Scalar) -> Any:
+    try:
+        return value.as_py()
+    except (ValueError, OverflowError):
+        if pa.types.is_temporal(value.type):
+            return f"{value.cast(pa.int64())} as {value.type}"
+        return f"a value of type {value.type} that Python cannot express"
 
 
 def counted(number: int, noun: str) -> str:
@@ -43,7 +66,13 @@ def text_of(value: Any) -> str:
 
 
 def json_value(value: Any) -> Any:
-    """Return a value in JSON types: dates and times in ISO form, binary values in hexadecimal digits."""
+    """Return a value in JSON types.
+
+    Dates and times are texts in ISO form, binary values are hexadecimal digits, and decimals are texts with all digits.
+    JSON has no NaN and no infinity: they are the texts ``nan``, ``inf`` and ``-inf``.
+    """
+    if isinstance(value, decimal.Decimal) or (isinstance(value, float) and not math.isfinite(value)):
+        return str(value)
     if isinstance(value, datetime.datetime | datetime.date | datetime.time):
         return value.isoformat()
     if isinstance(value, bytes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from paimon_core.cli.catalogs import table_of
 from paimon_core.cli.cells import print_rows
 from paimon_core.cli.output import Output
 from paimon_core.errors import InvalidRequest
+from paimon_core.frames.sql_query import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,12 +50,25 @@ def tail(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     for end in range(latest.id, first - 1, -1):
         if end == first and first > 1:
             break  # the changes of the oldest snapshot need the expired one before it
-        found = table.changes(end - 1, end, columns=args.columns, with_commit=True).to_arrow()
-        kept.insert(0, found.slice(max(0, len(found) - (wanted - sum(map(len, kept))))))
-        if sum(map(len, kept)) >= wanted:
+        found = table.changes(end - 1, end, columns=args.columns, with_commit=True)
+        kept.insert(0, last_rows(found.to_batches(), found.schema, wanted))
+        wanted -= len(kept[0])
+        if not wanted:
             break
     print_rows(out, pa.concat_tables(kept) if kept else pa.table({}), "no changes in the snapshots that exist")
     return 0
+
+
+def last_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, count: int) -> pa.Table:
+    """Return the last ``count`` rows of the batches; holds no batch that comes before these rows."""
+    kept: deque[pa.RecordBatch] = deque()
+    held = 0
+    for batch in batches:
+        kept.append(batch)
+        held += len(batch)
+        while kept and held - len(kept[0]) >= count:
+            held -= len(kept.popleft())
+    return pa.Table.from_batches(kept, schema).slice(max(0, held - count))
 
 
 def sample(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
@@ -136,7 +151,7 @@ def explain_row(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 def sql(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Print the result of a SELECT over the tables of the catalog."""
     limit = _count(args.limit)
-    rows = catalog.sql(args.query).limit(limit + 1).to_arrow_table()
+    rows = rows_of(catalog.sql(args.query).limit(limit + 1))
     note = f"(the first {limit:,} rows: --limit N prints more)" if len(rows) > limit else ""
     print_rows(out, rows.slice(0, limit), "no rows", note)
     return 0

@@ -6,6 +6,7 @@ import argparse
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from paimon_core.catalog.identifier import Identifier
 from paimon_core.cli.catalogs import table_of
 from paimon_core.cli.cells import counted, print_rows
 from paimon_core.cli.output import Output
@@ -115,7 +116,7 @@ def create(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
             raise InvalidRequest(f"--table-option must be KEY=VALUE, not {text!r:.60}")
         options[key] = value
     if args.create_database:
-        catalog.create_database(args.table.partition(".")[0], ignore_if_exists=True)
+        catalog.create_database(Identifier.of_table(args.table, "create").database, ignore_if_exists=True)
     table = catalog.create_table(
         args.table,
         args.columns,
@@ -156,6 +157,8 @@ def rename(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 
 def history(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Print the snapshots that exist, the newest first, with what made them and their tags."""
+    if args.n < 0:
+        raise InvalidRequest(f"the number of snapshots must be 0 (all) or more, not {args.n}")
     table = table_of(catalog, args)
     tags: dict[int, list[str]] = {}
     for tag in table.tags.list():

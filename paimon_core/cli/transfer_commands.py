@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from paimon_core.catalog.identifier import Identifier
 from paimon_core.cli.catalogs import table_of
-from paimon_core.cli.cells import counted, json_value
+from paimon_core.cli.cells import counted, json_value, python_rows
 from paimon_core.cli.output import Output
 from paimon_core.cli.row_commands import view_of
 from paimon_core.errors import InvalidRequest
@@ -59,8 +60,12 @@ def import_files(catalog: Catalog, args: argparse.Namespace, out: Output) -> int
 
 def export(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Write the rows of a table to a Parquet, CSV or JSON file; the file appears when it is complete."""
+    if args.file == "-" or "://" in args.file:
+        raise InvalidRequest(f"export writes a file on this machine, not to {args.file!r:.80}")
     path = Path(args.file)
     kind = args.format or _kind(args.file)
+    if path.name.lower().endswith(tuple(COMPRESSIONS)):
+        raise InvalidRequest(f"export does not compress files, as the name {path} would say: export to {path.stem}")
     if kind not in _WRITERS:
         raise InvalidRequest(f"export writes {', '.join(_WRITERS)} files, not {kind}")
     if path.exists() and not args.replace:
@@ -92,7 +97,7 @@ def copy(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     source = view_of(catalog, args)
     target = catalog if args.to_warehouse is None else open_catalog(args.to_warehouse)
     if args.create_database:
-        target.create_database(args.to.partition(".")[0], ignore_if_exists=True)
+        target.create_database(Identifier.of_table(args.to, "create").database, ignore_if_exists=True)
     schema = source.schema
     table = target.create_table(
         args.to,
@@ -148,7 +153,7 @@ class _Writer(Protocol):
 
 
 class _JsonWriter:
-    """Writes one JSON object on each line; numbers with a fraction stay exact as texts when they are decimals."""
+    """Writes one JSON object on each line, with the values of ``json_value``."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._names = schema.names
@@ -162,8 +167,9 @@ class _JsonWriter:
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Add rows; the objects are made in Python, because Arrow has no writer for JSON."""
-        for row in batch.to_pylist():
-            self._file.write(json.dumps(json_value(row), default=str, ensure_ascii=False) + "\n")
+        for row in python_rows(batch):
+            found = dict(zip(self._names, map(json_value, row), strict=True))
+            self._file.write(json.dumps(found, default=str, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def _parquet(path: Path, schema: pa.Schema) -> Any:

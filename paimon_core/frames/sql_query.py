@@ -41,6 +41,11 @@ def query(text: str, opened: Open) -> duckdb.DuckDBPyRelation:
     views: dict[tuple[str, Any, Any], str] = {}
     for node in _tables(tree):
         name = f"{node['schema_name']}.{node['table_name']}"
+        if node["catalog_name"]:
+            raise InvalidRequest(
+                f"table {node['catalog_name']}.{name} has a name of three parts: tables are named database.table, and "
+                'other characters are in quotes, such as shop."orders$files"'
+            )
         version, time = _version(node)
         key = (name, version, time)
         if key not in views:
@@ -59,6 +64,15 @@ def query(text: str, opened: Open) -> duckdb.DuckDBPyRelation:
         hint = "; tables are named database.table" if _MISSING in str(error) else ""
         raise SqlError(" ".join(head.split()) + hint) from None
     return result
+
+
+def rows_of(result: duckdb.DuckDBPyRelation) -> pa.Table:
+    """Return all rows of a result; raises SqlError for a value that DuckDB cannot compute, such as a wrong cast."""
+    package = optional_package("duckdb", "sql")
+    try:
+        return result.to_arrow_table()
+    except package.Error as error:
+        raise SqlError(" ".join(str(error).split())) from None
 
 
 def _parsed(connection: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:

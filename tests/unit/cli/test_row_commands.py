@@ -1,12 +1,13 @@
 """Commands that show, count, compare and query rows (resembles issue 29)."""
 
 import json
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
-from paimon_core.cli.row_commands import drawn
+from paimon_core.cli.row_commands import drawn, last_rows
 
 
 @pytest.fixture
@@ -163,3 +164,54 @@ def test_sample_draws_the_same_rows_again(orders, command):
     first = command("sample", "shop.orders", "-n", 2, "--seed", 5, "--json")
     assert first == command("sample", "shop.orders", "-n", 2, "--seed", 5, "--json")
     assert len(json.loads(first[1])) == 2
+
+
+@pytest.fixture
+def extremes(place):
+    catalog = paimon.open_catalog(place)
+    catalog.create_database("d")
+    columns = {"id": "INT NOT NULL", "at": "TIMESTAMP(6)", "x": "DOUBLE", "m": "MAP<STRING, DECIMAL(4, 2)>"}
+    table = catalog.create_table("d.t", columns, primary_key="id")
+    far = pa.array([3 * 10**17, 0], pa.timestamp("us"))  # the year 11476, and 1970
+    maps = pa.array([[("k", Decimal("1.10"))], None], pa.map_(pa.string(), pa.decimal128(4, 2)))
+    ids = pa.array([1, 2], pa.int32())
+    table.write(pa.table({"id": ids, "at": far, "x": [float("-inf"), float("nan")], "m": maps}))
+    return table
+
+
+def test_times_that_python_cannot_express_are_texts(extremes, command):
+    code, out = command("head", "d.t", "--json")
+    first, second = json.loads(out)
+    assert (code, first["at"], second["at"]) == (0, "300000000000000000 as timestamp[us]", "1970-01-01T00:00:00")
+    assert (first["x"], second["x"], first["m"]) == ("-inf", "nan", [["k", "1.10"]])
+    code, out = command("sql", "SELECT 'infinity'::TIMESTAMP AS at")
+    assert (code, "as timestamp" in out) == (0, True)
+
+
+def test_decimals_in_maps_are_shown_as_numbers(extremes, command):
+    assert "[['k', '1.10']]" in command("head", "d.t")[1]
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ("SELECT CAST(repeat('a', id::INT) AS INT) FROM d.t", "Could not convert string 'a'"),
+        ("SELECT * FROM other.d.t", "table other.d.t has a name of three parts"),
+    ],
+)
+def test_a_query_that_fails_while_it_runs_is_one_line(extremes, command, query, problem):
+    code, out = command("sql", query)
+    assert (code, out.count("\n")) == (2, 1)
+    assert problem in out
+
+
+@pytest.mark.parametrize("count", [0, 1, 4, 5, 9, 100])
+def test_the_last_rows_of_batches(count):
+    schema = pa.schema({"n": pa.int64()})
+    batches = [pa.record_batch({"n": pa.array(part, pa.int64())}) for part in ([0, 1, 2], [], [3, 4, 5, 6], [7, 8])]
+    assert last_rows(iter(batches), schema, count)["n"].to_pylist() == list(range(9))[max(0, 9 - count) :]
+
+
+def test_tail_takes_rows_of_several_snapshots(orders, command):
+    code, out = command("tail", "shop.orders", "-n", "4", "--columns", "id", "--json")
+    assert (code, [row["_SNAPSHOT_ID"] for row in json.loads(out)]) == (0, [1, 2, 2, 2])

@@ -93,6 +93,15 @@ def test_history_and_files(orders, command, place):
         (1, "APPEND", "first"),
     ]
     assert len(json.loads(command("history", "shop.orders", "-n", 1, "--json")[1])) == 1
+    code, out = command("history", "shop.orders", "-n", -1)
+    assert (code, "must be 0 (all) or more, not -1" in out) == (2, True)
     code, out = command("files", "shop.orders", "--json")
     assert code == 0
     assert {row["record_count"] for row in json.loads(out)} == {1}
+
+
+@pytest.mark.parametrize("name", ["shop", "shop.orders.x", "shop.orders$files"])
+def test_a_wrong_name_creates_no_database(command, place, name):
+    code, out = command("create", name, "id INT", "--create-database")
+    assert (code, out.count("\n")) == (2, 1)
+    assert paimon.open_catalog(place).list_databases() == []

@@ -112,3 +112,20 @@ def test_import_overwrites_when_it_is_asked_to(table, command, tmp_path):
     (tmp_path / "a.csv").write_text("id,day,price,note\n1,2024-01-01,1.00,a\n")
     assert command("import", "db.t", tmp_path / "a.csv", "--overwrite")[0] == 0
     assert [row["id"] for row in content(table)] == [1]
+
+
+def test_json_has_no_numbers_that_json_does_not_have(place, command, tmp_path):
+    catalog = paimon.open_catalog(place)
+    catalog.create_database("d")
+    table = catalog.create_table("d.t", {"x": "DOUBLE", "y": "ARRAY<DOUBLE>"})
+    table.write([{"x": float("nan"), "y": [float("inf"), 1.5]}])
+    assert command("export", "d.t", tmp_path / "t.json")[0] == 0
+    assert (tmp_path / "t.json").read_text() == '{"x": "nan", "y": ["inf", 1.5]}\n'
+
+
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.parquet.zst", "-", "s3://bucket/t.json"])
+def test_an_export_refuses_names_of_other_files(table, command, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    code, out = command("export", "db.t", name, "--format", "json")
+    assert (code, out.count("\n")) == (2, 1)
+    assert list(tmp_path.iterdir()) == []
