@@ -18,7 +18,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.predicate import Arithmetic, Column, parse_where
 from paimon_core.predicate.expression import OfTables
 from paimon_core.schema import DataField
-from paimon_core.table.rows.row_changes import assigned, check_assignments, check_references
+from paimon_core.table.rows.row_changes import assigned, check_assigned, check_references
 
 Values = Mapping[str, Any]
 """New values by column: ``col(name)`` is a column of the source and ``target(name)`` one of the table, also in
@@ -117,7 +117,7 @@ class Clauses:
                     raise InvalidRequest(
                         "the source has only the columns on, so an Update would set nothing: pass when_matched=None"
                     )
-                check_assignments(context, values)
+                check_assigned(context, values)
         for values in self._values():
             _check_values(context, values, source)
         for insert in self.not_matched:

@@ -201,7 +201,13 @@ def check_takes_effect(context: TableContext) -> None:
         )
 
 
-def check_assignments(context: TableContext, assignments: object) -> None:
+def check_assignments(context: TableContext, assignments: Any) -> None:
+    """Raise the errors of ``check_assigned``, and SchemaMismatch for an unknown column in a value."""
+    check_assigned(context, assignments)
+    check_references(assignments, context.schema.by_name, f"table {context.name}")
+
+
+def check_assigned(context: TableContext, assignments: object) -> None:
     """Raise InvalidRequest unless ``assignments`` maps columns outside of the primary key to new values.
 
     Raises SchemaMismatch for an unknown column.
@@ -216,7 +222,6 @@ def check_assignments(context: TableContext, assignments: object) -> None:
                 f"table {context.name}: column {column!r} is part of the primary key and cannot be updated",
                 column=column,
             )
-    check_references(assignments, context.schema.by_name, f"table {context.name}")
 
 
 def check_references(values: Assignments, known: Collection[str], of: str, *, targets: bool = False) -> None:

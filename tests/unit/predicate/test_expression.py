@@ -170,3 +170,10 @@ def test_dates_are_moved_by_whole_days():
 def test_decimals_without_digits_are_refused(value):
     with pytest.raises(InvalidRequest, match="decimals have no such value"):
         col("n") + Decimal(value)
+
+
+def test_a_merge_computes_with_columns_that_only_the_source_has(table):
+    source = pa.table({"id": pa.array([1], pa.int64()), "more": pa.array([5], pa.int32())})
+    update = Update({"n": target("n") + col("more")})
+    table.merge(source, ["id"], when_matched=update, when_not_matched=None)
+    assert table.scan(columns=["n"], where=col("id") == 1).to_arrow()["n"].to_pylist() == [6]
