@@ -30,7 +30,15 @@ ORDERS = ["--table", "shop.orders"]
         (["load", *ORDERS, "--partition", "2023-12-31"], "its partitions run from 2024-01-01 to 2024-01-03"),
         (["load", "--table", "shop.revenue", "--partition", "2024-01-01"], "shop.revenue has no partitions"),
         (["load", "--table", "shop.trains"], "no table 'shop.trains' is declared in"),
-        (["load"], "the following arguments are required: --table"),
+        (["load"], "one of the arguments --table --all is required"),
+        (["load", "--all", *ORDERS], "argument --table: not allowed with argument --all"),
+        (["load", "--all", "--downstream"], "--downstream has no effect with --all"),
+        (["load", "--all", "--part", "p"], "--part p needs one table: 2 are chosen"),
+        (["load", "--table", "tag:nightly"], "no table has the tag 'nightly': no declaration has the key tags"),
+        (["load", *ORDERS, "--from", "2024-01-03", "--to", "2024-01-01"], "2024-01-03..2024-01-01 is empty"),
+        (["load", "--all", "--partition", "2024-02-30"], "shop.orders: '2024-02-30' is no partition by day"),
+        (["show", "--table", "shop.trains"], "no table 'shop.trains' is declared in"),
+        (["show", *ORDERS], "yet: shop.orders; `apply` creates the declared tables"),
         (["compact", *ORDERS], "shop.orders is not in the lake"),
         (["compact", *ORDERS, "--env", "moon"], "no environment 'moon': "),
         (["tag", *ORDERS, "--name", "x"], "shop.orders is not in the lake"),
@@ -72,7 +80,7 @@ def test_it_runs_as_a_module() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "paimon_lake", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert "load a table from its source" in done.stdout
+    assert "load tables from their sources" in done.stdout
 
 
 def test_loads_audits_and_shows(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NoReturn
 
@@ -20,7 +20,9 @@ from paimon_core.errors import InvalidRequest, NotFound, PaimonError
 from paimon_core.health.finding import FINDINGS
 from paimon_lake.cli.follow_command import add_arguments, follow
 from paimon_lake.cli.lake_commands import SETTINGS_ONLY, add_lake_commands, lines_of, write_new
+from paimon_lake.cli.selectors import add_selectors
 from paimon_lake.declarations import Settings, SettingsError, load_settings
+from paimon_lake.declarations.agreement.selection import selected
 from paimon_lake.overview import existing, lake_text, nothing_declared, overviews, with_lags
 from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult, TablesFailed
 from paimon_lake.session import JVM_ERRORS, Spark, jvm_has_ended, spark_reason, start_session
@@ -35,7 +37,7 @@ from paimon_lake.steps.sweep import sweep
 
 STALE = 3
 """The exit code of a step that succeeded and left partitions of its table stale."""
-Command = Callable[[Spark, Settings, argparse.Namespace], list[StepResult]]
+Command = Callable[[Spark, Settings, argparse.Namespace], Iterable[StepResult]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print("\n".join(lines))
             return 0 if is_well else 1
         if asked.command == "show":
-            return _show(settings)
+            return _show(settings, asked.table)
         if asked.command == "follow":
             followed = follow(settings, asked)
             return 1 if followed.failing else STALE if followed.stale else 0
@@ -83,7 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"paimon-lake {asked.command}: {error.kind}: {error}", file=sys.stderr)
         return 1
     except PySparkException as error:
-        table = f"{asked.table}: " if getattr(asked, "table", None) else ""
+        named = getattr(asked, "table", None) or []
+        table = f"{named if isinstance(named, str) else ' '.join(named)}: " if named else ""
         print(f"paimon-lake {asked.command}: {table}{spark_reason(error)}", file=sys.stderr)
         return 1
     except JVM_ERRORS:
@@ -139,7 +142,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="URL",
         help="send them to this OpenTelemetry collector (default: OTEL_EXPORTER_OTLP_ENDPOINT) instead of printing",
     )
-    add("show", "list the tables: visible rows, snapshots, files per level, tags, lag behind sources of changes")
+    text = "list the tables: visible rows, snapshots, files per level, tags, lag behind sources of changes"
+    add_selectors(add("show", text))
     return parser
 
 
@@ -203,10 +207,13 @@ def _compact(spark: Spark, settings: Settings, asked: argparse.Namespace) -> lis
     return [compact(spark, settings, asked.table, **chosen)]
 
 
-def _show(settings: Settings) -> int:
+def _show(settings: Settings, selectors: Sequence[str] | None) -> int:
     if not settings.tables:
         raise PipelineError(nothing_declared(settings))
-    found = with_lags(settings, overviews(settings))
+    names = None if selectors is None else selected(settings, selectors)
+    found = with_lags(settings, overviews(settings, names))
+    if not found and names is not None:
+        raise PipelineError(f"not in {settings.warehouse} yet: {', '.join(names)}; `apply` creates the declared tables")
     if not found:
         raise PipelineError(f"there is no table in {settings.warehouse} yet: `apply` creates the declared tables")
     print(lake_text(found))
