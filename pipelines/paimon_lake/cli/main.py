@@ -18,6 +18,7 @@ from pyspark.errors import PySparkException
 
 from paimon_core.errors import InvalidRequest, NotFound, PaimonError
 from paimon_core.health.finding import FINDINGS
+from paimon_lake.cli.check_command import add_test_arguments, run_declared_checks
 from paimon_lake.cli.follow_command import add_arguments, follow
 from paimon_lake.cli.lake_commands import SETTINGS_ONLY, add_lake_commands, lines_of, write_new
 from paimon_lake.cli.selectors import add_selectors
@@ -54,6 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0 if is_well else 1
         if asked.command == "show":
             return _show(settings, asked.table)
+        if asked.command == "test":
+            return run_declared_checks(lambda: start_session(settings), settings, asked)
         if asked.command == "follow":
             followed = follow(settings, asked)
             return 1 if followed.failing else STALE if followed.stale else 0
@@ -133,6 +136,7 @@ def _parser() -> argparse.ArgumentParser:
     _maintenance(add)
     _table(add("audit", "check the loads, the keys and the files of a table, or of all"), required=False)
     add_lake_commands(add)
+    add_test_arguments(add("test", "run the declared checks of tables, and show them after earlier loads"))
     add_arguments(add("follow", "load tables again and again, and compact them meanwhile, until it is stopped"))
     metrics = add("metrics", "print the measures of the tables as OpenMetrics text")
     metrics.add_argument(
