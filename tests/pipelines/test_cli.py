@@ -13,6 +13,7 @@ import pytest
 from paimon_lake.cli import main as cli_main
 from paimon_lake.cli.main import main
 from paimon_lake.cli.new_lake import new_lake
+from paimon_lake.declarations.json_schema import texts
 from paimon_lake.tables import open_lake
 from tests.support.lakes import SmallLake
 from tests.support.project import ROOT
@@ -74,6 +75,17 @@ def test_options_without_effect_are_refused(arguments: list[str], capsys: pytest
     with pytest.raises(SystemExit, match="2"):
         main(arguments)
     assert "unrecognized arguments: --" in capsys.readouterr().err
+
+
+def test_a_new_lake_has_the_schemas_that_its_files_name(tmp_path: Path) -> None:
+    files = new_lake(tmp_path / "lake")
+    declared = [tmp_path / "lake" / path for path in files if path.suffix == ".yaml"]
+    assert len(declared) == 4
+    for path in declared:
+        first = path.read_text().splitlines()[0]
+        schema = path.parent / first.removeprefix("# yaml-language-server: $schema=")
+        assert schema.resolve().read_text() == texts()[schema.name]
+        assert schema.name == ("table.json" if path.parent.name == "tables" else "settings.json")
 
 
 def test_it_runs_as_a_module() -> None:
