@@ -19,6 +19,7 @@ from pyspark.errors import PySparkException
 from paimon_core.errors import InvalidRequest, NotFound, PaimonError
 from paimon_core.health.finding import FINDINGS
 from paimon_lake.cli.check_command import add_test_arguments, run_declared_checks
+from paimon_lake.cli.compile_command import add_compile_arguments, compile_declarations
 from paimon_lake.cli.follow_command import add_arguments, follow
 from paimon_lake.cli.lake_commands import SETTINGS_ONLY, add_lake_commands, lines_of, write_new
 from paimon_lake.cli.selectors import add_selectors
@@ -53,17 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             lines, is_well = lines_of(lambda: start_session(settings), settings, asked)
             print("\n".join(lines))
             return 0 if is_well else 1
-        if asked.command == "show":
-            return _show(settings, asked.table)
-        if asked.command == "test":
-            return run_declared_checks(lambda: start_session(settings), settings, asked)
-        if asked.command == "follow":
-            followed = follow(settings, asked)
-            return 1 if followed.failing else STALE if followed.stale else 0
-        if asked.command == "metrics":
-            return _metrics(settings, asked.otlp)
-        if asked.command == "audit":
-            return _audit(settings, asked)
+        if (code := _code_of(settings, asked)) is not None:
+            return code
         is_stale = False
         for result in asked.run(lambda: start_session(settings), settings, asked):
             print(result.to_json() if asked.json else result.sentence(), flush=True)
@@ -101,6 +93,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return STALE if is_stale else 0
 
 
+def _code_of(settings: Settings, asked: argparse.Namespace) -> int | None:
+    """Run a command that is no step and return its exit code; None for a step."""
+    match asked.command:
+        case "show":
+            return _show(settings, asked.table)
+        case "compile":
+            print(compile_declarations(settings, asked))
+            return 0
+        case "test":
+            return run_declared_checks(lambda: start_session(settings), settings, asked)
+        case "follow":
+            followed = follow(settings, asked)
+            return 1 if followed.failing else STALE if followed.stale else 0
+        case "metrics":
+            return _metrics(settings, asked.otlp)
+        case "audit":
+            return _audit(settings, asked)
+    return None
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser that reports an error in one line."""
 
@@ -136,6 +148,7 @@ def _parser() -> argparse.ArgumentParser:
     _maintenance(add)
     _table(add("audit", "check the loads, the keys and the files of a table, or of all"), required=False)
     add_lake_commands(add)
+    add_compile_arguments(add("compile", "print what declarations become, with all defaults, as YAML or JSON"))
     add_test_arguments(add("test", "run the declared checks of tables, and show them after earlier loads"))
     add_arguments(add("follow", "load tables again and again, and compact them meanwhile, until it is stopped"))
     metrics = add("metrics", "print the measures of the tables as OpenMetrics text")
