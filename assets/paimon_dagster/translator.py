@@ -64,8 +64,11 @@ class PaimonTranslator:
         return spec.name.split(".")[0]
 
     def tags(self, spec: TableSpec) -> Mapping[str, str]:
-        """Return the tags of the asset: ``paimon/write-mode`` for a table that only its compaction job compacts."""
-        return {"paimon/write-mode": "write-only"} if spec.table_options.get("write-only") == "true" else {}
+        """Return the tags of the asset: the declared tags, without values, and ``paimon/write-mode`` for a table that
+        only its compaction job compacts.
+        """
+        mode = {"paimon/write-mode": "write-only"} if spec.table_options.get("write-only") == "true" else {}
+        return {**dict.fromkeys(spec.tags, ""), **mode}
 
     def pool(self, spec: TableSpec, role: str) -> str:
         """Return the pool for the role ``write``, ``compact`` or ``maintain``; one run at a time holds a pool."""

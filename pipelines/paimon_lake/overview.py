@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from paimon_core.advice import advised
@@ -67,13 +67,16 @@ def nothing_declared(settings: Settings) -> str:
     )
 
 
-def overviews(settings: Settings) -> list[TableOverview]:
-    """Return the overviews of all declared tables that exist. The overview of an unreadable table has a ``problem``.
+def overviews(settings: Settings, names: Collection[str] | None = None) -> list[TableOverview]:
+    """Return the overviews of the tables ``names`` (None: all declared tables), if they exist.
 
-    After a table come its tables of rejects and of waiting rows, if they have rows or cannot be read.
+    The overview of an unreadable table has a ``problem``. After a table come its tables of rejects and of waiting rows,
+    if they have rows or cannot be read.
     """
     found = []
     for name in existing(settings):
+        if names is not None and name not in names:
+            continue
         found.append(_overview_or_problem(settings, name))
         declared, beside = tables_beside(settings, name)
         them = [_overview_or_problem(declared, table) for table in beside]

@@ -13,6 +13,7 @@ import pytest
 from paimon_lake.cli import main as cli_main
 from paimon_lake.cli.main import main
 from paimon_lake.cli.new_lake import new_lake
+from paimon_lake.declarations.json_schema import texts
 from paimon_lake.tables import open_lake
 from tests.support.lakes import SmallLake
 from tests.support.project import ROOT
@@ -30,7 +31,15 @@ ORDERS = ["--table", "shop.orders"]
         (["load", *ORDERS, "--partition", "2023-12-31"], "its partitions run from 2024-01-01 to 2024-01-03"),
         (["load", "--table", "shop.revenue", "--partition", "2024-01-01"], "shop.revenue has no partitions"),
         (["load", "--table", "shop.trains"], "no table 'shop.trains' is declared in"),
-        (["load"], "the following arguments are required: --table"),
+        (["load"], "one of the arguments --table --all is required"),
+        (["load", "--all", *ORDERS], "argument --table: not allowed with argument --all"),
+        (["load", "--all", "--downstream"], "--downstream has no effect with --all"),
+        (["load", "--all", "--part", "p"], "--part p needs one table: 2 are chosen"),
+        (["load", "--table", "tag:nightly"], "no table has the tag 'nightly': no declaration has the key tags"),
+        (["load", *ORDERS, "--from", "2024-01-03", "--to", "2024-01-01"], "2024-01-03..2024-01-01 is empty"),
+        (["load", "--all", "--partition", "2024-02-30"], "shop.orders: '2024-02-30' is no partition by day"),
+        (["show", "--table", "shop.trains"], "no table 'shop.trains' is declared in"),
+        (["show", *ORDERS], "yet: shop.orders; `apply` creates the declared tables"),
         (["compact", *ORDERS], "shop.orders is not in the lake"),
         (["compact", *ORDERS, "--env", "moon"], "no environment 'moon': "),
         (["tag", *ORDERS, "--name", "x"], "shop.orders is not in the lake"),
@@ -68,11 +77,22 @@ def test_options_without_effect_are_refused(arguments: list[str], capsys: pytest
     assert "unrecognized arguments: --" in capsys.readouterr().err
 
 
+def test_a_new_lake_has_the_schemas_that_its_files_name(tmp_path: Path) -> None:
+    files = new_lake(tmp_path / "lake")
+    declared = [tmp_path / "lake" / path for path in files if path.suffix == ".yaml"]
+    assert len(declared) == 4
+    for path in declared:
+        first = path.read_text().splitlines()[0]
+        schema = path.parent / first.removeprefix("# yaml-language-server: $schema=")
+        assert schema.resolve().read_text() == texts()[schema.name]
+        assert schema.name == ("table.json" if path.parent.name == "tables" else "settings.json")
+
+
 def test_it_runs_as_a_module() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "paimon_lake", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert "load a table from its source" in done.stdout
+    assert "load tables from their sources" in done.stdout
 
 
 def test_loads_audits_and_shows(

@@ -7,8 +7,7 @@ table.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from inspect import cleandoc
 
 import dagster as dg
@@ -16,14 +15,11 @@ import dagster as dg
 from paimon_dagster.health_metadata import image
 from paimon_dagster.resources import lake_of, resource_keys, spark_of
 from paimon_dagster.translator import PLAIN, PaimonTranslator
-from paimon_lake.checks import CheckContext, CheckResult, load_records, run_checks
+from paimon_lake.checks import CheckResult
 from paimon_lake.declarations import Settings, SettingsError, TableSpec
-from paimon_lake.declarations.checks import Check, SqlCheck
-from paimon_lake.loads.lag import lag
-from paimon_lake.overview import existing
-from paimon_lake.session import Spark
 from paimon_lake.steps.audit import audit, audits_of
-from paimon_lake.tables import open_lake, open_table
+from paimon_lake.steps.declared_checks import declared_results
+from paimon_lake.tables import open_lake
 
 LARGEST = 64 << 10
 """SVG texts of this length or longer are left out of the metadata, which Dagster keeps for each run."""
@@ -85,19 +81,6 @@ def descriptions(spec: TableSpec) -> dict[str, str]:
         blocks = " A load that fails this check is not published." if check.block else ""
         texts[name] = f"{cleandoc(type(check).__doc__ or '')} Declared for this table.{blocks}"
     return texts
-
-
-def declared_results(settings: Settings, spec: TableSpec, checks: Sequence[Check], spark: Spark) -> list[CheckResult]:
-    """Evaluate declared checks of a table on all of its rows."""
-    if not checks:
-        return []
-    table = open_table(settings, spec.name)
-    needs_tables = any(isinstance(check, SqlCheck) for check in checks)
-    tables = {name: open_table(settings, name) for name in existing(settings)} if needs_tables else {}
-    context = CheckContext(
-        datetime.now(UTC), history=load_records(table), tables=tables, lag=lambda: lag(settings, spec.name)
-    )
-    return run_checks(checks, spec, table, context=context, spark=spark)
 
 
 def asset_check_result(result: CheckResult, key: dg.AssetKey) -> dg.AssetCheckResult:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from paimon_core.errors import PaimonError
 from paimon_lake.checks import problems
+from paimon_lake.cli.load_command import add_load_arguments, load
 from paimon_lake.cli.new_lake import new_lake
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement.tables import disagreements
@@ -19,13 +19,12 @@ from paimon_lake.loads.files.path_rules import order_notes, path_problems
 from paimon_lake.loads.files.source_files import file_kind, source_files
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.inputs.stale_text import stale_text
-from paimon_lake.loads.load import load_table
 from paimon_lake.loads.part_states import part_states
 from paimon_lake.loads.postgres.left_slots import left_slots
 from paimon_lake.loads.postgres.left_versions import left_versions, release_versions
 from paimon_lake.loads.postgres.release import release
 from paimon_lake.overview import nothing_declared
-from paimon_lake.protocol import PipelineError, StepResult
+from paimon_lake.protocol import PipelineError
 from paimon_lake.query_analysis import query_problems
 from paimon_lake.session import Spark
 from paimon_lake.steps.apply import PartlyApplied, apply
@@ -53,12 +52,7 @@ def add_lake_commands(add: Add) -> None:
     )
     inferring = add("infer", "read the columns of a table from its source and write them into its declaration")
     inferring.add_argument("--table", required=True, metavar="DATABASE.TABLE", help="the table")
-    loading = add("load", "load a table from its source, or some of its partitions", _load)
-    loading.add_argument("--table", required=True, metavar="DATABASE.TABLE", help="the table")
-    loading.add_argument(
-        "--partition", action="append", metavar="KEY", help="load only this partition; may be repeated"
-    )
-    loading.add_argument("--part", default="", metavar="NAME", help="load only this part of a table with parts")
+    add_load_arguments(add("load", "load tables from their sources, or some of their partitions", load))
     releasing = add("release", "drop the replication slot and the publication that loads of a table made")
     what = releasing.add_mutually_exclusive_group(required=True)
     what.add_argument("--table", metavar="DATABASE.TABLE", help="the table")
@@ -66,7 +60,6 @@ def add_lake_commands(add: Add) -> None:
         "--group", metavar="NAME", help="delete the versions of the group of a database that is not consistent any more"
     )
     releasing.add_argument("--part", default="", metavar="NAME", help="only what loads of this part made; with --table")
-    loading.add_argument("--reload", action="store_true", help="load again what was loaded before")
 
 
 def write_new(folder: Path) -> str:
@@ -159,8 +152,3 @@ def _stale(settings: Settings) -> Iterator[str]:
             continue
         if found:
             yield f"{name} is stale: {stale_text(found)}; load them again"
-
-
-def _load(spark: Spark, settings: Settings, asked: argparse.Namespace) -> list[StepResult]:
-    result = load_table(spark, settings, asked.table, asked.partition, part=asked.part, reload=asked.reload)
-    return [replace(result, others=()), *result.others]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NoReturn
 
@@ -19,9 +19,13 @@ from pyspark.errors import PySparkException
 from paimon_core.cli.maintain_command import seconds, size
 from paimon_core.errors import InvalidRequest, NotFound, PaimonError
 from paimon_core.health.finding import FINDINGS
+from paimon_lake.cli.check_command import add_test_arguments, run_declared_checks
+from paimon_lake.cli.compile_command import add_compile_arguments, compile_declarations
 from paimon_lake.cli.follow_command import add_arguments, follow
 from paimon_lake.cli.lake_commands import SETTINGS_ONLY, add_lake_commands, lines_of, write_new
+from paimon_lake.cli.selectors import add_selectors
 from paimon_lake.declarations import Settings, SettingsError, load_settings
+from paimon_lake.declarations.agreement.selection import selected
 from paimon_lake.overview import existing, lake_text, nothing_declared, overviews, with_lags
 from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult, TablesFailed
 from paimon_lake.session import JVM_ERRORS, Spark, jvm_has_ended, spark_reason, start_session
@@ -37,7 +41,7 @@ from paimon_lake.steps.sweep import sweep
 
 STALE = 3
 """The exit code of a step that succeeded and left partitions of its table stale."""
-Command = Callable[[Spark, Settings, argparse.Namespace], list[StepResult]]
+Command = Callable[[Spark, Settings, argparse.Namespace], Iterable[StepResult]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,17 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             lines, is_well = lines_of(lambda: start_session(settings), settings, asked)
             print("\n".join(lines))
             return 0 if is_well else 1
-        if asked.command == "show":
-            return _show(settings)
-        if asked.command == "follow":
-            followed = follow(settings, asked)
-            return 1 if followed.failing else STALE if followed.stale else 0
-        if asked.command == "metrics":
-            return _metrics(settings, asked.otlp)
-        if asked.command == "audit":
-            return _audit(settings, asked)
-        if asked.command == "maintain":
-            return _maintain(settings, asked)
+        if (code := _code_of(settings, asked)) is not None:
+            return code
         is_stale = False
         for result in asked.run(lambda: start_session(settings), settings, asked):
             print(result.to_json() if asked.json else result.sentence(), flush=True)
@@ -87,7 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"paimon-lake {asked.command}: {error.kind}: {error}", file=sys.stderr)
         return 1
     except PySparkException as error:
-        table = f"{asked.table}: " if getattr(asked, "table", None) else ""
+        named = getattr(asked, "table", None) or []
+        table = f"{named if isinstance(named, str) else ' '.join(named)}: " if named else ""
         print(f"paimon-lake {asked.command}: {table}{spark_reason(error)}", file=sys.stderr)
         return 1
     except JVM_ERRORS:
@@ -97,6 +93,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"paimon-lake {asked.command}: {text}", file=sys.stderr)
         return 1
     return STALE if is_stale else 0
+
+
+def _code_of(settings: Settings, asked: argparse.Namespace) -> int | None:
+    """Run a command that is no step and return its exit code; None for a step."""
+    match asked.command:
+        case "show":
+            return _show(settings, asked.table)
+        case "compile":
+            print(compile_declarations(settings, asked))
+            return 0
+        case "test":
+            return run_declared_checks(lambda: start_session(settings), settings, asked)
+        case "follow":
+            followed = follow(settings, asked)
+            return 1 if followed.failing else STALE if followed.stale else 0
+        case "metrics":
+            return _metrics(settings, asked.otlp)
+        case "audit":
+            return _audit(settings, asked)
+        case "maintain":
+            return _maintain(settings, asked)
+    return None
 
 
 class _Parser(argparse.ArgumentParser):
@@ -134,6 +152,8 @@ def _parser() -> argparse.ArgumentParser:
     _maintenance(add)
     _table(add("audit", "check the loads, the keys and the files of a table, or of all"), required=False)
     add_lake_commands(add)
+    add_compile_arguments(add("compile", "print what declarations become, with all defaults, as YAML or JSON"))
+    add_test_arguments(add("test", "run the declared checks of tables, and show them after earlier loads"))
     add_arguments(add("follow", "load tables again and again, and compact them meanwhile, until it is stopped"))
     maintaining = add("maintain", "do the maintenance of all tables that is worth its cost, within one budget")
     maintaining.add_argument("--bytes", type=size, metavar="SIZE", help="read and write at most this, such as '10 gb'")
@@ -149,7 +169,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="URL",
         help="send them to this OpenTelemetry collector (default: OTEL_EXPORTER_OTLP_ENDPOINT) instead of printing",
     )
-    add("show", "list the tables: visible rows, snapshots, files per level, tags, lag behind sources of changes")
+    text = "list the tables: visible rows, snapshots, files per level, tags, lag behind sources of changes"
+    add_selectors(add("show", text))
     return parser
 
 
@@ -213,10 +234,13 @@ def _compact(spark: Spark, settings: Settings, asked: argparse.Namespace) -> lis
     return [compact(spark, settings, asked.table, **chosen)]
 
 
-def _show(settings: Settings) -> int:
+def _show(settings: Settings, selectors: Sequence[str] | None) -> int:
     if not settings.tables:
         raise PipelineError(nothing_declared(settings))
-    found = with_lags(settings, overviews(settings))
+    names = None if selectors is None else selected(settings, selectors)
+    found = with_lags(settings, overviews(settings, names))
+    if not found and names is not None:
+        raise PipelineError(f"not in {settings.warehouse} yet: {', '.join(names)}; `apply` creates the declared tables")
     if not found:
         raise PipelineError(f"there is no table in {settings.warehouse} yet: `apply` creates the declared tables")
     print(lake_text(found))

@@ -1,10 +1,11 @@
-"""A new lake: write a folder with two example tables, their data and a page of explanation."""
+"""A new lake: write a folder with two example tables, their data, a page of explanation and schemas for editors."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
 
+from paimon_lake.declarations.json_schema import write_schemas
 from paimon_lake.protocol import PipelineError
 
 TEMPLATE = Path(__file__).resolve().parents[1] / "template"
@@ -19,6 +20,7 @@ def new_lake(folder: Path) -> list[Path]:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise PipelineError(f"{folder} exists already and is not empty: name a new folder")
         shutil.copytree(TEMPLATE, folder, dirs_exist_ok=True)
+        write_schemas(folder)
     except OSError as error:
         raise PipelineError(f"{folder} cannot be written: {error.strerror}") from None
     return sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())

@@ -33,6 +33,7 @@ from paimon_lake.declarations.sources.source import (
 from paimon_lake.declarations.upkeep import Compaction, Retention
 
 Mode = Literal["upsert", "append", "overwrite-partitions", "overwrite", "changes"]
+_TAG = re.compile(r"[A-Za-z0-9_.-]{1,63}")
 _EMAIL = re.compile(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}\b")
 
 
@@ -52,6 +53,13 @@ def _owners(value: tuple[str, ...]) -> tuple[str, ...]:
     for owner in value:
         if not (_EMAIL.fullmatch(owner) or (owner.startswith("team:") and owner != "team:")):
             raise ValueError(f"an owner must be an email address or team:<name>, not {owner!r:.80}")
+    return value
+
+
+def _tags(value: tuple[str, ...]) -> tuple[str, ...]:
+    for tag in value:
+        if not _TAG.fullmatch(tag):
+            raise ValueError(f"a tag has at most 63 letters, digits, _, . and -, unlike {tag!r:.80}")
     return value
 
 
@@ -77,6 +85,8 @@ class TableSpec(Model):
     """Paimon's table options, see docs/options.md."""
     owners: Annotated[Names, AfterValidator(_owners)] = ()
     """The owners of the table: email addresses or ``team:<name>``."""
+    tags: Annotated[Names, AfterValidator(_tags)] = ()
+    """Words by which commands choose tables (``--table tag:NAME``); they are tags of the asset in Dagster."""
     source: Source | None = None
     """Where the rows come from; ``type`` selects the kind."""
     parts: Mapping[str, Part] = Field(default={})

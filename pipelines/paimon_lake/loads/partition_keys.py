@@ -55,7 +55,7 @@ def window(partitions: Partitions, key: str, table: str) -> tuple[datetime, date
     form = KEY_FORMATS[partitions.by]
     try:
         begin = datetime.strptime(key, form)
-        end = _moved(begin, partitions.by, 1)
+        end = moved(begin, partitions.by, 1)
         # strptime also accepts 2024-1-5. That would be a second key of the partition 2024-01-05.
         is_key = begin.strftime(form) == key and not begin.minute
         if is_key and (partitions.by != "week" or begin.isoweekday() == 7):
@@ -69,7 +69,7 @@ def window(partitions: Partitions, key: str, table: str) -> tuple[datetime, date
     )
 
 
-def _moved(begin: datetime, by: str, count: int) -> datetime:
+def moved(begin: datetime, by: str, count: int) -> datetime:
     """Return the begin of the partition ``count`` partitions after ``begin``; raises OverflowError or ValueError."""
     if by == "month":
         months = begin.year * 12 + begin.month - 1 + count
@@ -83,7 +83,7 @@ def _exists_from(partitions: Partitions, begin: datetime, end: datetime) -> date
     try:
         if partitions.by == "hour":  # an hour has the same length even when the clocks change
             return begin.replace(tzinfo=zone).astimezone(UTC) + timedelta(hours=1 - offset)
-        return _moved(end, partitions.by, -offset).replace(tzinfo=zone).astimezone(UTC)
+        return moved(end, partitions.by, -offset).replace(tzinfo=zone).astimezone(UTC)
     except (ValueError, OverflowError):
         return (datetime.min if offset > 0 else datetime.max).replace(tzinfo=UTC)
 

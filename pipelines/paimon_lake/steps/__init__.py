@@ -4,6 +4,8 @@ Core functions:
 
 - ``apply``: creates and alters the declared tables
 - ``audit``: runs the audits of a table
+- ``compiled``: the whole definition that a declaration becomes
+- ``declared_results``, ``past_results``: the declared checks of a table, now and after earlier loads
 - ``examine``: the health of a table, with pictures
 - ``lake_health``: the health of all tables
 - ``compact``: compacts a table

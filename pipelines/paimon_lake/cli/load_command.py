@@ -1,0 +1,99 @@
+"""The command load: load one table, or several tables in the order of their inputs, within one Spark session."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+
+from paimon_lake.cli.selectors import add_selectors
+from paimon_lake.declarations import Settings
+from paimon_lake.declarations.agreement.selection import ordered, selected, with_readers
+from paimon_lake.loads.load import load_table
+from paimon_lake.loads.partition_ranges import Asked, asked_keys
+from paimon_lake.overview import nothing_declared
+from paimon_lake.protocol import PipelineError, StepResult, TablesFailed
+from paimon_lake.session import Spark
+from paimon_lake.steps.load_several import NotLoaded, load_several
+
+
+def add_load_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    what = command.add_mutually_exclusive_group(required=True)
+    add_selectors(what)
+    what.add_argument("--all", action="store_true", help="load every table that has a source")
+    command.add_argument("--downstream", action="store_true", help="also load the tables that are made from them")
+    command.add_argument(
+        "--partition",
+        action="append",
+        metavar="KEY",
+        help="load only this partition, or a range such as 2024-01-01..2024-01-31; may be repeated",
+    )
+    command.add_argument("--from", dest="since", metavar="KEY", help="load the partitions from this one on")
+    command.add_argument("--to", dest="until", metavar="KEY", help="load the partitions up to this one")
+    command.add_argument("--part", default="", metavar="NAME", help="load only this part of a table with parts")
+    command.add_argument("--reload", action="store_true", help="load again what was loaded before")
+
+
+def load(spark: Spark, settings: Settings, asked: argparse.Namespace) -> Iterator[StepResult]:
+    """Load the tables that the arguments choose, and yield the result of each.
+
+    A table that fails, and each table that is not loaded for this reason, is a line on the error output; at the end
+    TablesFailed names them. When only one table is chosen, its error is raised as it is. Raises PipelineError for a
+    wrong request, before a table is loaded.
+    """
+    names = _chosen(settings, asked)
+    wanted = Asked(tuple(asked.partition or ()), asked.since, asked.until)
+    if len(names) == 1:
+        (name,) = names
+        keys = asked_keys(settings.table(name), wanted)
+        result = load_table(spark, settings, name, keys, part=asked.part, reload=asked.reload)
+        yield replace(result, others=())
+        yield from result.others
+        return
+    if asked.part:
+        raise PipelineError(f"--part {asked.part} needs one table: {len(names)} are chosen")
+    divided = [name for name in names if settings.table(name).partitions is not None]
+    if wanted and not divided:
+        raise PipelineError(f"none of the {len(names)} chosen tables has partitions: load them as a whole")
+    keys_of = {name: asked_keys(settings.table(name), wanted) for name in divided}
+    for name in names if wanted else ():
+        if name not in divided:
+            _say(f"{name} has no partitions: it is loaded as a whole")
+    failed: dict[str, Exception] = {}
+    for one in load_several(spark, settings, names, keys_of, reload=asked.reload):
+        if isinstance(one, NotLoaded):
+            failed[one.table] = one.error
+            _say(f"{one.table}: {one.reason}")
+            yield from one.results
+        else:
+            yield replace(one, others=())
+            yield from one.others
+    if failed:
+        raise TablesFailed(f"{len(failed)} of {len(names)} tables were not loaded: {', '.join(failed)}", (), failed)
+
+
+def _chosen(settings: Settings, asked: argparse.Namespace) -> list[str]:
+    """Return the tables to load, in the order of their inputs; tables without a source are named and left out, unless
+    only one table is chosen.
+    """
+    if not settings.tables:
+        raise PipelineError(nothing_declared(settings))
+    if asked.all and asked.downstream:
+        raise PipelineError("--downstream has no effect with --all, which loads every table: remove one of them")
+    names = list(settings.tables) if asked.all else selected(settings, asked.table)
+    if asked.downstream:
+        names = list(with_readers(settings.tables, names))
+    names = ordered(settings.tables, names)
+    loaded = [name for name in names if settings.table(name).has_loads]
+    if not loaded and len(names) > 1:
+        raise PipelineError(f"none of the {len(names)} chosen tables has a source, so they cannot be loaded")
+    for name in names if loaded else ():
+        if name not in loaded:
+            _say(f"{name} has no source: it is not loaded")
+    return loaded or names
+
+
+def _say(text: str) -> None:
+    print(f"paimon-lake load: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,55 @@
+"""Compiled: the whole definition that a declaration becomes, with the values that follow from others and all defaults.
+
+Texts with variables are shown as they are written, with ``${NAME}``, because the values of variables may be secrets.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paimon_lake.declarations import Settings
+from paimon_lake.declarations.agreement.definition import declared_schema
+from paimon_lake.declarations.agreement.selection import with_readers
+from paimon_lake.declarations.agreement.tables import tables_before
+from paimon_lake.declarations.databases import database_of
+from paimon_lake.declarations.sources.source import OF_SLOT
+from paimon_lake.declarations.yaml_file import read_yaml
+
+
+def compiled(settings: Settings, name: str) -> dict[str, Any]:
+    """Return the definition of a table as plain values of JSON.
+
+    ``columns`` have the types with which the table is created, ``options`` include the options that the project sets,
+    ``mode`` is the mode of loads, ``order`` names the tables before and after this table. Raises SettingsError for a
+    table that is not declared.
+    """
+    spec = settings.table(name)
+    written = read_yaml(settings.folder / "tables" / f"{name}.yaml").values
+    found = _as_written(spec.model_dump(mode="json"), written)
+    if isinstance(found.get("source"), dict) and (database := database_of(spec)):
+        keys = {key for key in OF_SLOT if key not in written.get("source", {})}
+        found["source"] = {key: value for key, value in found["source"].items() if key not in keys}
+        found["source"]["database"] = database  # its keys are below postgres in base.yaml, with a url that is secret
+    if spec.columns:
+        found["columns"] = {field.name: field.type.sql for field in declared_schema(spec).fields}
+    found["options"] = dict(spec.table_options)
+    found["mode"] = spec.write_mode if spec.source is not None else None
+    for check, declared in zip(found["checks"], spec.checks, strict=True):
+        check["name"] = declared.label
+    found["rejects"]["table"] = spec.rejects_table if spec.has_loads else ""
+    found["order"] = {
+        "after": list(tables_before(spec)),
+        "before": sorted(with_readers(settings.tables, [name]) - {name}),
+    }
+    return found
+
+
+def _as_written(value: Any, written: Any) -> Any:
+    """Return a value with the texts of the file where these have variables."""
+    if isinstance(value, dict) and isinstance(written, dict):
+        return {key: _as_written(one, written.get(key)) for key, one in value.items()}
+    if isinstance(value, list) and isinstance(written, list) and len(value) == len(written):
+        return [_as_written(one, other) for one, other in zip(value, written, strict=True)]
+    if isinstance(value, list) and isinstance(written, str):
+        return [_as_written(one, written) for one in value]
+    return written if isinstance(written, str) and "${" in written else value
