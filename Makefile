@@ -19,7 +19,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-java setup-run demo ui quick test test-long check lint types layers format docs bench bench-commits bench-planning bench-indexes bench-reads bench-spark cluster-archive clean
+.PHONY: help setup setup-java setup-run demo ui quick test test-long check lint types layers format reference docs bench bench-commits bench-planning bench-indexes bench-reads bench-spark cluster-archive clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -64,8 +64,12 @@ format: setup ## format the code as `make check` requires
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-docs: setup ## write the reference pages of docs/ and configs/schema
+reference: setup ## write the reference pages of docs/ and configs/schema
 	@$(BIN)/python -m scripts.reference_pages
+
+docs: setup ## build the site of the documentation into build/site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "build/site/index.html; search needs a server: $(BIN)/python -m http.server --directory build/site"
 
 bench: setup ## time writes, reads, compactions, plans and commits, compared with Java Paimon
 	@$(BIN)/python -m benchmarks.run $(ARGS)

@@ -82,7 +82,7 @@ install() {
   if [ "$1" = run ]; then
     what+=(-e ".[dagster]")
   else
-    what+=(--group dev -e ".[dagster,polars,pandas]")
+    what+=(--group dev --group docs -e ".[dagster,polars,pandas]")
   fi
   echo "Installing packages in the versions of constraints.txt."
   if [ -n "$uv" ]; then

@@ -1,4 +1,4 @@
-"""The generated pages of docs/ are what `make docs` writes."""
+"""The generated pages of docs/ are what `make reference` writes."""
 
 import runpy
 from pathlib import Path
@@ -10,4 +10,4 @@ PAGES = runpy.run_path(str(Path(__file__).resolve().parents[2] / "scripts" / "re
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_the_page_is_up_to_date(path):
-    assert path.read_text() == PAGES[path], "run `make docs`"
+    assert path.read_text() == PAGES[path], "run `make reference`"

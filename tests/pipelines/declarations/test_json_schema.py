@@ -28,7 +28,7 @@ def as_editors_read(value: Any) -> Any:
 
 @pytest.mark.parametrize("name", json_schema.SCHEMAS)
 def test_the_kept_files_are_what_the_models_give(name: str) -> None:
-    assert (CONFIGS / "schema" / name).read_text() == json_schema.texts()[name], "run `make docs`"
+    assert (CONFIGS / "schema" / name).read_text() == json_schema.texts()[name], "run `make reference`"
     Draft202012Validator.check_schema(json_schema.SCHEMAS[name]())
 
 
