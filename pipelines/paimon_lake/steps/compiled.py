@@ -25,7 +25,7 @@ def compiled(settings: Settings, name: str) -> dict[str, Any]:
     """
     spec = settings.table(name)
     written = read_yaml(settings.folder / "tables" / f"{name}.yaml").values
-    found = _as_written(spec.model_dump(mode="json"), written)
+    found: dict[str, Any] = _as_written(spec.model_dump(mode="json"), written)
     if isinstance(found.get("source"), dict) and (database := database_of(spec)):
         keys = {key for key in OF_SLOT if key not in written.get("source", {})}
         found["source"] = {key: value for key, value in found["source"].items() if key not in keys}
