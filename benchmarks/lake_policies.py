@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchmarks.lake_state import FILE_COST, TARGET_BYTES, Run, State, pick
+from benchmarks.lake_state import TARGET_BYTES, Run, State, pick, requests_of
+from paimon_core.health.cost import REQUEST_BYTES
 from paimon_core.health.plan.candidates import COMPACT, Budget, Candidate
 from paimon_core.health.plan.choice import choose
 from paimon_core.health.plan.history import History, Place
@@ -48,14 +49,18 @@ def full(state: State, table: int) -> Work | None:
     """Return the compaction of a keyed table into one run, or of all small files of an append table."""
     if not state.lake.keyed[table]:
         count, size = state.small[table], float(state.small_bytes[table])
-        saves = count - max(1.0, -(-size // TARGET_BYTES))
-        return Work(table, 0, 0, 0, 2 * size, saves * FILE_COST, saves) if saves > 0 else None
+        after = max(1.0, -(-size // TARGET_BYTES))
+        if count <= after:
+            return None
+        requests = float(state.small_requests[table]) - requests_of(size, after)
+        return Work(table, 0, 0, 0, 2 * size, requests * REQUEST_BYTES, count - after)
     if state.runs[table] < 2:
         return None
     written = float(state.live[table])
     after = max(1.0, -(-written // TARGET_BYTES))
     saves = float(state.files[table]) - after
-    saved = float(2 * state.size[table] - written + FILE_COST * saves)
+    requests = float(state.requests[table]) - requests_of(written, after)
+    saved = float(2 * state.size[table] - written + REQUEST_BYTES * requests)
     return Work(table, 0, ALL, 5, float(state.size[table]) + written, saved, saves)
 
 
@@ -76,9 +81,11 @@ def usual(state: State, table: int) -> Work | None:
 def _merge(state: State, table: int, first: int, count: int, level: int) -> Work:
     """Return a merge of some of the runs: the rows are still merged by each scan, with fewer files."""
     read, written = state.merged_bytes(table, first, count)
-    before = sum(run.file_count for run in state.run_list(table)[first : first + count])
-    saves = before - Run(level or 1, written).file_count
-    return Work(table, first, count, level, read + written, read - written + saves * FILE_COST, saves)
+    before, after = state.run_list(table)[first : first + count], Run.of(level, written)
+    # The rows of all runs are still merged by each scan, so each byte that is saved counts twice.
+    saved = 2 * (read - written) + REQUEST_BYTES * (sum(run.requests for run in before) - after.requests)
+    files = sum(run.file_count for run in before) - after.file_count
+    return Work(table, first, count, level, read + written, saved, files)
 
 
 def tier(state: State, table: int) -> Work | None:

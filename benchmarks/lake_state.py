@@ -13,7 +13,8 @@ import numpy as np
 
 from benchmarks.lake_workload import MIB, Floats, Workload
 from paimon_core.codec.parquet.raw_footer import TAIL_BYTES
-from paimon_core.health.cost import MERGE_FACTOR, METADATA_REQUESTS, REQUEST_BYTES, REQUESTS_A_FILE
+from paimon_core.health.cost import MERGE_FACTOR, METADATA_REQUESTS, REQUEST_BYTES
+from paimon_core.health.file_requests import file_requests
 from paimon_core.lsm.compaction.universal import UniversalCompaction
 from paimon_core.lsm.levels import Levels
 from paimon_core.lsm.sorted_run import SortedRun
@@ -24,7 +25,8 @@ SMALL_BELOW = 0.7 * TARGET_BYTES
 """A file of an append table below this size is packed (option compaction.small-file-ratio)."""
 NUM_LEVELS = 6
 RULE = UniversalCompaction()
-FILE_COST = REQUESTS_A_FILE * REQUEST_BYTES
+FORMAT = "parquet"
+_COUNTED = file_requests(np.arange(0, 20 * TARGET_BYTES, MIB // 16), FORMAT).tolist()
 
 
 class Run(NamedTuple):
@@ -32,17 +34,18 @@ class Run(NamedTuple):
 
     level: int
     size: float
+    file_count: float
+    requests: float
+    """Requests of a scan."""
+    tail: float
+    """Bytes that a read fetches twice, the ends of the files."""
     files: tuple[()] = ()
 
-    @property
-    def file_count(self) -> float:
-        """A commit writes one file, a compaction files of the target size."""
-        return max(1.0, -(-self.size // TARGET_BYTES)) if self.level else 1.0
-
-    @property
-    def tail(self) -> float:
-        """Bytes that a read fetches twice, the ends of the files."""
-        return min(self.size, TAIL_BYTES * self.file_count)
+    @staticmethod
+    def of(level: int, size: float) -> Run:
+        """Return a run: a commit writes one file, a compaction files of the target size."""
+        count = max(1.0, -(-size // TARGET_BYTES)) if level else 1.0
+        return Run(level, size, count, requests_of(size, count), min(size, TAIL_BYTES * count))
 
 
 def pick(runs: list[Run]) -> tuple[int, int] | None:
@@ -59,6 +62,17 @@ def files_of(size: Floats) -> Floats:
     return np.maximum(1.0, np.ceil(size / TARGET_BYTES))
 
 
+def _requests(size: Floats, files: Floats) -> Floats:
+    counts: Floats = files * file_requests(np.ceil(size / files).astype(np.int64), FORMAT)
+    return counts
+
+
+def requests_of(size: float, files: float) -> float:
+    """Return the requests of a scan of files with ``size`` bytes together, at a resolution of 64 KiB a file."""
+    step = -(-math.ceil(size / files) // (MIB // 16))
+    return files * float(_COUNTED[min(step, len(_COUNTED) - 1)])
+
+
 class State:
     """Sums by table, kept up to date by commits and compactions; bytes are float."""
 
@@ -68,11 +82,12 @@ class State:
         """Bytes of the rows that a scan returns."""
         self.size = self.live.copy()
         self.files = files_of(self.size)
+        self.requests = _requests(self.size, self.files)
         self.tail = np.minimum(self.size, TAIL_BYTES * self.files)
         self.runs = np.ones(len(lake))
-        self.small, self.small_bytes = np.zeros(len(lake)), np.zeros(len(lake))
+        self.small, self.small_bytes, self.small_requests = (np.zeros(len(lake)) for _ in range(3))
         """Of append tables: the files below the target size."""
-        self._older: list[list[Run]] = [[Run(NUM_LEVELS - 1, s)] for s in self.size]
+        self._older: list[list[Run]] = [[Run.of(NUM_LEVELS - 1, s)] for s in self.size]
         self._since = [0] * len(lake)
         self.hour = 0
 
@@ -83,30 +98,36 @@ class State:
         self.live += size * self.lake.new_share
         self.size += size
         self.files += new
+        requests = np.where(new, _requests(size, np.ones(len(size))), 0)
+        self.requests += requests
         self.tail += np.minimum(size, TAIL_BYTES)
         self.runs += new
         is_small = new & (size < SMALL_BELOW)
         self.small += is_small
         self.small_bytes += np.where(is_small, size, 0)
+        self.small_requests += np.where(is_small, requests, 0)
         self.hour += 1
 
     def cost(self) -> Floats:
         """Return the cost of a scan of each table, as ``scan_cost`` without manifests."""
         merged = np.where(self.lake.keyed & (self.runs > 1), self.size, 0)
-        requests = METADATA_REQUESTS + REQUESTS_A_FILE * self.files
+        requests = METADATA_REQUESTS + self.requests
         return self.size + self.tail + (MERGE_FACTOR - 1) * merged + REQUEST_BYTES * requests
 
     def needed(self) -> Floats:
         """Return the cost of a scan of each table after a full compaction."""
         files = files_of(self.live)
-        requests = METADATA_REQUESTS + REQUESTS_A_FILE * files
+        requests = METADATA_REQUESTS + _requests(self.live, files)
         return self.live + np.minimum(self.live, TAIL_BYTES * files) + REQUEST_BYTES * requests
 
     def run_list(self, table: int) -> list[Run]:
         """Return the sorted runs of a keyed table, the newest first."""
         if self._since[table] < self.hour:
             sizes = self.lake.commits[table, self._since[table] : self.hour]
-            newest = [Run(0, s) for s in sizes[sizes > 0][::-1].tolist()]
+            size = sizes[sizes > 0][::-1].astype(float)
+            requests = _requests(size, np.ones(len(size)))
+            columns = (size, np.ones(len(size)), requests, np.minimum(size, TAIL_BYTES))
+            newest = [Run(0, *values) for values in zip(*(c.tolist() for c in columns), strict=True)]
             self._older[table] = newest + self._older[table]
             self._since[table] = self.hour
         return self._older[table]
@@ -132,9 +153,10 @@ class State:
         if count == len(runs):
             written = float(self.live[table])
         before = runs[first : first + count]
-        runs[first : first + count] = [Run(level, written)]
+        runs[first : first + count] = [Run.of(level, written)]
         self.size[table] += written - read
         self.files[table] += runs[first].file_count - sum(run.file_count for run in before)
+        self.requests[table] += runs[first].requests - sum(run.requests for run in before)
         self.runs[table] = len(runs)
         self.tail[table] += runs[first].tail - sum(run.tail for run in before)
 
@@ -144,9 +166,12 @@ class State:
         rest = float(self.small_bytes[table]) % TARGET_BYTES
         if rest >= SMALL_BELOW:
             rest = 0.0
+        requests = requests_of(float(self.small_bytes[table]), new)
         self.files[table] += new - self.small[table]
+        self.requests[table] += requests - self.small_requests[table]
         self.runs[table] = self.files[table]
         self.tail[table] += min(self.small_bytes[table], TAIL_BYTES * new) - min(
             self.small_bytes[table], TAIL_BYTES * self.small[table]
         )
         self.small[table], self.small_bytes[table] = (1.0, rest) if rest else (0.0, 0.0)
+        self.small_requests[table] = requests_of(rest, 1.0) if rest else 0.0

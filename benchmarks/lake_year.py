@@ -32,7 +32,7 @@ BINS = np.geomspace(1, 1e4, 2001)
 SLOW = 3.0
 """A table whose scans cost more than three times what they need to counts as waiting."""
 
-BOUND = 7.0
+BOUND = 5.0
 """``by cost`` keeps the read amplification of 99 % of tables and hours below this, in each week."""
 
 
