@@ -95,17 +95,19 @@ def tier(state: State, table: int) -> Work | None:
     if state.runs[table] < TIER:
         return None
     runs = state.run_list(table)
-    for first in range(len(runs) - TIER + 1):
+    # The older runs were searched before, and are the same unless the table was merged since.
+    searched = state.without_tier[table]
+    for first in range(min(len(runs) - TIER + 1, len(runs) - searched)):
         size, count = runs[first].size, 1
-        for run in runs[first + 1 :]:
-            if not 0.5 <= run.size / (size / count) <= 1.5:
-                break
-            size, count = size + run.size, count + 1
+        # No slice of the list is made, because a bucket may have thousands of runs.
+        while first + count < len(runs) and 0.5 <= runs[first + count].size * count / size <= 1.5:
+            size, count = size + runs[first + count].size, count + 1
         if count >= TIER:
             if count == len(runs):
                 return full(state, table)
             # Its level says only that the run is no flushed file.
             return _merge(state, table, first, count, 1)
+    state.without_tier[table] = len(runs)
     return None
 
 

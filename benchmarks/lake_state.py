@@ -89,6 +89,8 @@ class State:
         """Of append tables: the files below the target size."""
         self._older: list[list[Run]] = [[Run.of(NUM_LEVELS - 1, s)] for s in self.size]
         self._since = [0] * len(lake)
+        self.without_tier = [0] * len(lake)
+        """How many of the oldest runs of a table were searched for runs of similar size, and have none."""
         self.hour = 0
 
     def commit(self) -> None:
@@ -152,6 +154,7 @@ class State:
         read, written = self.merged_bytes(table, first, count)
         if count == len(runs):
             written = float(self.live[table])
+        self.without_tier[table] = 0
         before = runs[first : first + count]
         runs[first : first + count] = [Run.of(level, written)]
         self.size[table] += written - read
