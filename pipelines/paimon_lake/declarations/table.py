@@ -59,7 +59,7 @@ def _owners(value: tuple[str, ...]) -> tuple[str, ...]:
 def _tags(value: tuple[str, ...]) -> tuple[str, ...]:
     for tag in value:
         if not _TAG.fullmatch(tag):
-            raise ValueError(f"a tag has at most 63 letters, digits, _, . and -, unlike {tag!r:.80}")
+            raise ValueError(f"each must have at most 63 letters, digits, _, . and -, not {tag!r:.80}")
     return value
 
 

@@ -60,5 +60,5 @@ def test_what_selects_nothing_is_refused(chain: SmallLake, selector: str, messag
 
 def test_a_tag_is_a_word(dry_lake: SmallLake) -> None:
     declare(dry_lake, "z.raw", tags="'two words'")
-    with pytest.raises(SettingsError, match=r"tags.*a tag has at most 63 letters, .*unlike 'two words'"):
+    with pytest.raises(SettingsError, match=r"tags.*each must have at most 63 letters, .*not 'two words'"):
         _ = dry_lake.settings
