@@ -20,7 +20,7 @@ class Mark:
     @property
     def text(self) -> str:
         """The goal as it is printed."""
-        parts = [f"{self.times:g} times"] * (self.times > 0) + [f"{self.plus:g} s"] * (self.plus > 0)
+        parts = [f"{self.times:.3g} times"] * (self.times > 0) + [f"{self.plus:g} s"] * (self.plus > 0)
         return " + ".join(parts)
 
 
