@@ -92,7 +92,7 @@ def test_mistakes_are_found_with_file_and_line(project: Path) -> None:
     orders.write_text(orders.read_text().replace("order_id: BIGINT", "order_id: BIGIN"))
     code, said = dg(project, "check", "defs")
     assert code == 1
-    assert "shop.orders.yaml:3: columns.order_id: 'BIGIN' is not a data type" in said
+    assert "shop.orders.yaml:4: columns.order_id: 'BIGIN' is not a data type" in said
     (lake / "defs.yaml").write_text((lake / "defs.yaml").read_text().replace("configs", "configz"))
     code, said = dg(project, "check", "yaml")
     assert code == 1
