@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 from paimon_core.cli.catalogs import add_arguments
 from paimon_core.cli.plan_commands import Command
+from paimon_core.errors import InvalidRequest
 
 Commands = Any  # argparse has no public type for its group of subcommands
 
@@ -29,6 +31,17 @@ def add_command(
 def add_where(command: Any, text: str) -> None:
     """Add the argument ``--where``."""
     command.add_argument("--where", metavar="FILTER", help=text)
+
+
+def key_values(argument: str, texts: Sequence[str]) -> dict[str, str]:
+    """Return the texts KEY=VALUE of a repeated argument by key; raises InvalidRequest for a text of another form."""
+    found: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise InvalidRequest(f"{argument} must be KEY=VALUE, not {text!r:.60}")
+        found[key] = value
+    return found
 
 
 def names(text: str) -> list[str]:

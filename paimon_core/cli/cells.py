@@ -55,6 +55,13 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 'es' if noun.endswith('ch') else 's'}"
 
 
+def utc_time(millis: int | None) -> str | None:
+    """Return epoch milliseconds as a time in UTC, to the second; None stays None."""
+    if millis is None:
+        return None
+    return datetime.datetime.fromtimestamp(millis / 1000, datetime.UTC).isoformat(timespec="seconds")
+
+
 def text_of(value: Any) -> str:
     """Return a value in one line of at most CELL_WIDTH characters; null is ``null``."""
     if value is None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from paimon_core.advice import for_table
 from paimon_core.cli.catalogs import table_of
+from paimon_core.cli.cells import utc_time
 from paimon_core.cli.output import Output
 from paimon_core.errors import CorruptTable, NotFound, UnsupportedFeature
 from paimon_core.storage.paths import table_path
@@ -51,7 +51,7 @@ def snapshots(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 def list_tags(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Print the tags of a table, by name."""
     rows = [
-        (t.name, t.snapshot.id, _time(t.snapshot.time_millis), _time(t.expires_millis))
+        (t.name, t.snapshot.id, utc_time(t.snapshot.time_millis), utc_time(t.expires_millis))
         for t in table_of(catalog, args).tags.list()
     ]
     out.table(("tag", "snapshot", "time", "expires"), rows, "no tags")
@@ -68,7 +68,7 @@ def list_branches(catalog: Catalog, args: argparse.Namespace, out: Output) -> in
 def list_quarantines(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Print the quarantines that orphan removals created."""
     rows = [
-        (q.id, _time(q.created_millis), len(q.files), q.size_bytes)
+        (q.id, utc_time(q.created_millis), len(q.files), q.size_bytes)
         for q in table_of(catalog, args).maintenance.quarantines()
     ]
     out.table(("id", "removed", "files", "bytes"), rows, "no quarantines")
@@ -78,7 +78,7 @@ def list_quarantines(catalog: Catalog, args: argparse.Namespace, out: Output) ->
 def list_consumers(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Print the consumers (streaming readers) of a table."""
     found = table_of(catalog, args).maintenance.consumers()
-    rows = [(c.name, c.next_snapshot, _time(c.modified_millis)) for c in found]
+    rows = [(c.name, c.next_snapshot, utc_time(c.modified_millis)) for c in found]
     out.table(("consumer", "next", "seen"), rows, "no consumers")
     return 0
 
@@ -103,7 +103,3 @@ def _report(catalog: Catalog, args: argparse.Namespace) -> Report:
         name = Identifier.of_table(args.table, "check")
         root = table_path(catalog.warehouse, name.database, name.table)
         return check_root(args.table, catalog.storage, root, deep=args.deep)
-
-
-def _time(millis: int | None) -> str | None:
-    return None if millis is None else datetime.fromtimestamp(millis / 1000, UTC).isoformat(timespec="seconds")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from paimon_core.catalog.identifier import Identifier
+from paimon_core.cli.adding import key_values
 from paimon_core.cli.catalogs import table_of
-from paimon_core.cli.cells import counted, print_rows
+from paimon_core.cli.cells import counted, print_rows, utc_time
 from paimon_core.cli.output import Output
 from paimon_core.errors import CorruptTable, InvalidRequest, NotFound, PaimonError
 
@@ -38,7 +38,7 @@ def _listed(catalog: Catalog, name: str) -> tuple[object, ...]:
         return name, None, None, None, None, f"{error.kind}: {error}"
     schema = table.schema
     keys = ", ".join(schema.primary_keys) or None, ", ".join(schema.partition_keys) or None
-    committed = None if latest is None else _time(latest.time_millis)
+    committed = None if latest is None else utc_time(latest.time_millis)
     return name, *keys, None if latest is None else latest.id, committed, None
 
 
@@ -97,7 +97,7 @@ def description(table: Table) -> dict[str, Any]:
         "columns": [dict(zip(("name", "type", "default", "comment"), field, strict=True)) for field in fields],
         "options": dict(sorted(schema.options.items())),
         "snapshot": None if latest is None else latest.id,
-        "committed": None if latest is None else _time(latest.time_millis),
+        "committed": None if latest is None else utc_time(latest.time_millis),
         "size": {
             "bytes": measures["live_bytes"],
             **{name: measures[name] for name in ("files", "rows_in_files", "partitions", "snapshots")},
@@ -109,12 +109,6 @@ def description(table: Table) -> dict[str, Any]:
 
 def create(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Create a table, and its database if that is asked for."""
-    options = {}
-    for text in args.table_option:
-        key, equals, value = text.partition("=")
-        if not key or not equals:
-            raise InvalidRequest(f"--table-option must be KEY=VALUE, not {text!r:.60}")
-        options[key] = value
     if args.create_database:
         catalog.create_database(Identifier.of_table(args.table, "create").database, ignore_if_exists=True)
     table = catalog.create_table(
@@ -122,7 +116,7 @@ def create(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
         args.columns,
         primary_key=args.primary_key,
         partition_by=args.partition_by,
-        options=options,
+        options=key_values("--table-option", args.table_option),
         comment=args.comment,
         ignore_if_exists=args.if_not_exists,
     )
@@ -170,7 +164,7 @@ def history(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
         rows.append(
             (
                 snapshot.id,
-                _time(snapshot.time_millis),
+                utc_time(snapshot.time_millis),
                 snapshot.commit_kind.value,
                 snapshot.operation,
                 snapshot.delta_record_count,
@@ -188,7 +182,3 @@ def files(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Print the data files of the latest snapshot."""
     print_rows(out, table_of(catalog, args).system("files", list(_FILES), args.where).to_arrow(), "no files")
     return 0
-
-
-def _time(millis: int) -> str:
-    return datetime.fromtimestamp(millis / 1000, UTC).isoformat(timespec="seconds")

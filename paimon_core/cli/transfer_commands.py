@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from paimon_core.catalog.identifier import Identifier
+from paimon_core.cli.adding import key_values
 from paimon_core.cli.catalogs import table_of
 from paimon_core.cli.cells import counted, json_value, python_rows
 from paimon_core.cli.output import Output
@@ -132,13 +133,8 @@ def _kind(path: str) -> str:
 
 
 def _options(texts: list[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not key or not equals:
-            raise InvalidRequest(f"--file-option must be KEY=VALUE, not {text!r:.60}")
-        found[key] = {"true": True, "false": False}.get(value.lower(), value)
-    return found
+    found = key_values("--file-option", texts)
+    return {key: {"true": True, "false": False}.get(value.lower(), value) for key, value in found.items()}
 
 
 class _Writer(Protocol):
