@@ -1,7 +1,8 @@
 """``python -m assets.demo``: run the main job with Dagster in this process, then print a summary.
 
 The job loads the partitions that Dagster has not materialized yet, with as many partitions per run as a backfill. Then
-it compacts the tables that the compaction sensor requests, tags and expires the tables, and runs all checks.
+it compacts the tables that the compaction sensor requests, tags and expires the tables, runs all checks, and examines
+the health of the lake.
 ``--configs`` names the folder of another lake. All runs are stored in the Dagster instance of the lake, so ``make ui``
 shows them. A second call does not load anything twice.
 """
@@ -23,6 +24,7 @@ from assets.demo.loads import load_tables
 from assets.demo.runs import Demo, DemoFailed, alone, end_killed_runs, say
 from paimon_core.types import STRING_ROOTS
 from paimon_dagster.factories.compaction import compaction_config, compaction_job_name
+from paimon_dagster.factories.lake_health import HEALTH
 from paimon_dagster.factories.maintenance import NIGHTLY
 from paimon_dagster.instance import open_instance, prepare_home
 from paimon_dagster.lake import build_definitions
@@ -74,6 +76,7 @@ def play(demo: Demo, last_day: date | None = None) -> dict[str, str]:
         demo.run_job("compact", f"sensor: {request.tags['paimon/table']}", str(request.job_name), request.run_config)
     demo.run_job("maintain", "tag, then expire", NIGHTLY)
     demo.run_job("check", "all tables", "audit")
+    demo.run_job("check", "health of the lake", HEALTH)
     return before
 
 

@@ -122,6 +122,9 @@ def _outcome(result: dg.ExecuteInProcessResult) -> str:
 
 def _loaded(materialization: dg.AssetMaterialization) -> str:
     table = ".".join(materialization.asset_key.path)
+    if "paimon/lowest_score" in materialization.metadata:
+        tables, findings, lowest = (_value(materialization, key) for key in ("tables", "findings", "lowest_score"))
+        return f"{tables} tables have {findings} findings; the lowest score is {lowest}"
     if "dagster/row_count" not in materialization.metadata:
         return f"{table} has snapshot {_value(materialization, 'snapshot_id')}"
     return f"{table} has {_value(materialization, 'dagster/row_count'):,} rows"

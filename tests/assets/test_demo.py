@@ -68,4 +68,5 @@ def test_a_lake_is_loaded_compacted_and_checked(
     assert "by hand: 2024-01, full" in said
     assert "2024-01-15 to 2024-02-14" in said
     assert "17 checks passed" in said
+    assert "health of the lake" in said
     assert f"`make ui CONFIGS={settings.folder}`" in said
