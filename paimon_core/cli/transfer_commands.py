@@ -1,4 +1,4 @@
-"""Transfer commands: write files of other programs to a table, write a table to a file, and copy a table."""
+"""Transfer commands: write a table to a file, and copy a table."""
 
 from __future__ import annotations
 
@@ -6,57 +6,21 @@ import argparse
 import contextlib
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
 from paimon_core.catalog.identifier import Identifier
-from paimon_core.cli.adding import key_values
-from paimon_core.cli.catalogs import table_of
 from paimon_core.cli.cells import counted, json_value, python_rows
+from paimon_core.cli.import_command import kind_of
 from paimon_core.cli.output import Output
 from paimon_core.cli.row_commands import view_of
 from paimon_core.errors import InvalidRequest
-from paimon_core.files.file_format import COMPRESSIONS, FileFormat
+from paimon_core.files.file_format import COMPRESSIONS
 
 if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
-
-_KINDS = {".parquet": "parquet", ".pq": "parquet", ".orc": "orc", ".csv": "csv", ".json": "json", ".jsonl": "json"}
-_KINDS |= {".ndjson": "json"}
-
-
-def import_files(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-    """Write the rows of files to a table in one commit; a row that does not fit refuses all of them."""
-    from paimon_core.files.columns import written_fields
-    from paimon_core.files.reading import FileRules, read_split
-    from paimon_core.files.splits import cut_files, list_files
-
-    table = table_of(catalog, args)
-    form = FileFormat.of(args.format or _kind(args.file[0]), _options(args.file_option))
-    fields = written_fields(table.schema, args.columns, table.name)
-    rules = FileRules(form, fields, table.schema.fields, is_exact=args.columns is None)
-    splits = [split for part in cut_files(list_files(args.file, None), form, 1) for split in part]
-    read = [0]
-
-    def rows() -> Iterator[pa.RecordBatch]:
-        for split in splits:
-            for piece in read_split(split, rules):
-                read[0] += len(piece)
-                yield from piece.to_batches()
-
-    data = pa.RecordBatchReader.from_batches(table.arrow_schema.remove_metadata(), rows())
-    snapshot = table.overwrite(data) if args.overwrite else table.write(data)
-    result = {"table": table.name, "rows": read[0], "snapshot": None if snapshot is None else snapshot.id}
-    done = "nothing was committed" if snapshot is None else f"snapshot {snapshot.id}"
-    files = len({split.file.path for split in splits})
-    absent = [name for name in table.schema.names if name not in {field.name for field in fields}]
-    note = f"; null or the default: {', '.join(absent)}" if absent and snapshot is not None else ""
-    text = f"{counted(read[0], 'row')} of {counted(files, 'file')}: {done}{note}"
-    out.say(text, {**result, "columns_not_read": absent})
-    return 0
 
 
 def export(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
@@ -64,7 +28,7 @@ def export(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     if args.file == "-" or "://" in args.file:
         raise InvalidRequest(f"export writes a file on this machine, not to {args.file!r:.80}")
     path = Path(args.file)
-    kind = args.format or _kind(args.file)
+    kind = args.format or kind_of(args.file)
     if path.name.lower().endswith(tuple(COMPRESSIONS)):
         raise InvalidRequest(f"export does not compress files, as the name {path} would say: export to {path.stem}")
     if kind not in _WRITERS:
@@ -118,23 +82,6 @@ def copy(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     text = f"{counted(rows, 'row')} of {args.table} copied to {args.to}; snapshots, tags and branches were not copied"
     out.say(text, {"table": args.to, "rows": rows, "snapshot": None if snapshot is None else snapshot.id})
     return 0
-
-
-def _kind(path: str) -> str:
-    """Return the format of a file by the ending of its name; raises InvalidRequest for an unknown ending."""
-    name = path.lower()
-    for ending in COMPRESSIONS:
-        name = name.removesuffix(ending)
-    kind = _KINDS.get(os.path.splitext(name)[1])
-    if kind is None:
-        known = ", ".join(sorted(_KINDS))
-        raise InvalidRequest(f"the name {path} does not tell the format ({known}): add --format")
-    return kind
-
-
-def _options(texts: list[str]) -> dict[str, Any]:
-    found = key_values("--file-option", texts)
-    return {key: {"true": True, "false": False}.get(value.lower(), value) for key, value in found.items()}
 
 
 class _Writer(Protocol):
