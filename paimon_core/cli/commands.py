@@ -78,6 +78,13 @@ def parser() -> argparse.ArgumentParser:
     add_command(found, "repair-hints", "correct the hint files LATEST and EARLIEST", write_commands.repair_hints)
     done = add_command(found, "mark-done", "mark partitions as complete", write_commands.mark_done)
     done.add_argument("partition", nargs="+", type=partition, metavar="KEY=VALUE,...")
+    _add_without_warehouse(found, top)
+    plan = add_command(found, "apply", "apply a plan that --plan-out wrote", plan_commands.apply, table=False)
+    plan.add_argument("file", metavar="FILE")
+    return top
+
+
+def _add_without_warehouse(found: _Commands, top: argparse.ArgumentParser) -> None:
     options = found.add_parser(OPTIONS, help=_OPTIONS_HELP, description=_OPTIONS_HELP)
     options.set_defaults(run=option_commands.options)
     options.add_argument("--json", action="store_true", help="print one JSON value")
@@ -92,9 +99,6 @@ def parser() -> argparse.ArgumentParser:
     completion.set_defaults(run=lambda args, out: completion_command.completion(top, args, out))
     completion.add_argument("--json", action="store_true", help="print one JSON value")
     completion_command.add_shell(completion)
-    plan = add_command(found, "apply", "apply a plan that --plan-out wrote", plan_commands.apply, table=False)
-    plan.add_argument("file", metavar="FILE")
-    return top
 
 
 def _planned(found: _Commands, name: str, text: str, plan: Planner) -> argparse.ArgumentParser:

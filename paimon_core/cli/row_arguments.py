@@ -93,6 +93,19 @@ def _add_transfers(found: Commands) -> None:
     copy = add_command(found, "copy", "copy the rows of a table to a new table", transfer_commands.copy)
     copy.add_argument("to", metavar="DATABASE.NEW_TABLE")
     copy.add_argument("--to-warehouse", metavar="URL", help="the warehouse of the new table (default: the same)")
+    copy.add_argument(
+        "--to-option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="option of that warehouse or its store; secrets are read from the environment, for example s3.secret-key "
+        "from $PAIMON_TO_S3_SECRET_KEY",
+    )
+    copy.add_argument(
+        "--by-reference",
+        action="store_true",
+        help="share the files of the version by hard links on the local disk; neither table deletes the other's files",
+    )
     copy.add_argument("--create-database", action="store_true", help="create the database if it does not exist")
     _add_version(copy)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from paimon_core.catalog.identifier import Identifier
+from paimon_core.cli.catalogs import target_catalog
 from paimon_core.cli.cells import counted, json_value, python_rows
 from paimon_core.cli.import_command import kind_of
 from paimon_core.cli.output import Output
@@ -21,6 +22,8 @@ from paimon_core.files.file_format import COMPRESSIONS
 
 if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
+    from paimon_core.table.table import Table
+    from paimon_core.table.view import TableView
 
 
 def export(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
@@ -56,32 +59,45 @@ def export(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 
 
 def copy(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-    """Copy the rows of one version of a table to a new table with the same columns, keys and options."""
-    from paimon_core.catalog.open import open_catalog
-
+    """Copy one version of a table to a new table with the same columns, keys and options: its rows or its files."""
     source = view_of(catalog, args)
-    target = catalog if args.to_warehouse is None else open_catalog(args.to_warehouse)
+    target = target_catalog(catalog, args)
     if args.create_database:
         target.create_database(Identifier.of_table(args.to, "create").database, ignore_if_exists=True)
+    if args.by_reference:
+        from paimon_core.catalog.linked_copy import linked_copy
+
+        table, shared = linked_copy(source, target, args.to)
+        how = f"; it shares {counted(shared, 'file')} with {args.table}"
+    else:
+        table, shared, how = _rows_copied(source, target, args.to), 0, ""
+    latest = table.latest_snapshot()
+    rows = 0 if latest is None else table.scan().count()
+    text = (
+        f"{counted(rows, 'row')} of {args.table} copied to {args.to}{how}; snapshots, tags and branches were not copied"
+    )
+    snapshot = None if latest is None else latest.id
+    out.say(text, {"table": args.to, "rows": rows, "snapshot": snapshot, "shared_files": shared})
+    return 0
+
+
+def _rows_copied(source: TableView, target: Catalog, name: str) -> Table:
+    """Create a table and write the rows of a version to it; after an error the new table does not exist."""
     schema = source.schema
     table = target.create_table(
-        args.to,
+        name,
         source.arrow_schema,
         primary_key=list(schema.primary_keys),
         partition_by=list(schema.partition_keys),
         options={key: value for key, value in schema.options.items() if key != "path"},
         comment=schema.comment,
     )
-    scan = source.scan()
     try:
-        snapshot = table.write(scan.to_batches())
+        table.write(source.scan().to_batches())
     except BaseException:
-        target.drop_table(args.to, ignore_if_missing=True)
+        target.drop_table(name, ignore_if_missing=True)
         raise
-    rows = 0 if snapshot is None else table.scan().count()
-    text = f"{counted(rows, 'row')} of {args.table} copied to {args.to}; snapshots, tags and branches were not copied"
-    out.say(text, {"table": args.to, "rows": rows, "snapshot": None if snapshot is None else snapshot.id})
-    return 0
+    return table
 
 
 class _Writer(Protocol):

@@ -75,7 +75,11 @@ def test_rows_of_parquet_are_rejected_with_their_values(table, command, tmp_path
     code, printed = command("import", "shop.orders", tmp_path / "a.parquet", "--rejects", kept)
     assert (code, ids(table)) == (3, [1])
     assert "3 rows rejected, with the reasons in" in printed
-    assert [(r["place"], r["column"]) for r in rejects(kept)] == [("row 1", "id"), ("row 2", "name"), ("row 3", "price")]
+    assert [(r["place"], r["column"]) for r in rejects(kept)] == [
+        ("row 1", "id"),
+        ("row 2", "name"),
+        ("row 3", "price"),
+    ]
     assert rejects(kept)[1]["row"] == {"id": 3, "name": "toolong", "price": 3}
 
 
