@@ -25,9 +25,9 @@ _SECRET_NAME = re.compile(
 )
 
 
-def variable(option: str) -> str:
+def variable(option: str, prefix: str = "PAIMON_") -> str:
     """Return the name of the environment variable of an option: ``PAIMON_S3_SECRET_KEY`` for ``s3.secret-key``."""
-    return "PAIMON_" + re.sub(r"\W", "_", option).upper()
+    return prefix + re.sub(r"\W", "_", option).upper()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,15 +83,10 @@ def open_catalog_of(args: argparse.Namespace, environment: Mapping[str, str] = o
         raise InvalidRequest(
             "--uri contains a password, which other users can see: put the URI into the variable PAIMON_URI"
         )
-    given = _given(args.option) | {name: environment[v] for name in _SECRETS if (v := variable(name)) in environment}
-    storage = {name: value for name, value in given.items() if name in _STORAGE}
+    storage, options = _split("--option", args.option, environment, "PAIMON_", is_remote=_is_remote(warehouse))
     kind = args.catalog or FILESYSTEM
     if kind != FILESYSTEM:
         uri = uri or environment.get("PAIMON_URI")
-    if not _is_remote(warehouse):
-        # Secrets from the environment are passed only to the stores that have such options.
-        storage = {name: value for name, value in storage.items() if name not in _SECRETS}
-    options = {name: value for name, value in given.items() if name not in _STORAGE}
     if kind != REST:
         options.pop("token", None)
     return open_catalog(
@@ -99,16 +94,46 @@ def open_catalog_of(args: argparse.Namespace, environment: Mapping[str, str] = o
     )
 
 
-def _given(texts: list[str]) -> dict[str, str]:
+def target_catalog(catalog: Catalog, args: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> Catalog:
+    """Open the filesystem catalog that ``--to-warehouse`` and ``--to-option`` name; without them return ``catalog``.
+
+    Secrets come from variables that begin with ``PAIMON_TO_``: the secrets of the other warehouse are not passed on.
+    """
+    from paimon_core.catalog.open import open_catalog
+
+    place = args.to_warehouse
+    if place is None:
+        if args.to_option:
+            raise InvalidRequest("--to-option needs --to-warehouse: it is an option of that warehouse or of its store")
+        return catalog
+    storage, options = _split("--to-option", args.to_option, environment, "PAIMON_TO_", is_remote=_is_remote(place))
+    options.pop("token", None)
+    return open_catalog(place, options=options or None, storage=storage or None, allowed_roots=args.allowed_root)
+
+
+def _split(
+    argument: str, texts: list[str], environment: Mapping[str, str], prefix: str, *, is_remote: bool
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the options of the store and those of the catalog, with secrets from the environment.
+
+    Secrets are passed only to stores that have such options.
+    """
+    given = _given(argument, texts, prefix)
+    given |= {name: environment[v] for name in _SECRETS if (v := variable(name, prefix)) in environment}
+    storage = {name: text for name, text in given.items() if name in _STORAGE and (is_remote or name not in _SECRETS)}
+    return storage, {name: text for name, text in given.items() if name not in _STORAGE}
+
+
+def _given(argument: str, texts: list[str], prefix: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not key or not equals:
-            raise InvalidRequest("--option must be KEY=VALUE")
+            raise InvalidRequest(f"{argument} must be KEY=VALUE")
         if _STORAGE.get(key) or _SECRET_NAME.search(key):
             raise InvalidRequest(
-                f"option {key} is a secret, and other users can see a command line: put it into {variable(key)}, "
-                "or let the store find its credentials itself (profile, instance role)",
+                f"option {key} is a secret, and other users can see a command line: put it into "
+                f"{variable(key, prefix)}, or let the store find its credentials itself (profile, instance role)",
                 option=key,
             )
         found[key] = value

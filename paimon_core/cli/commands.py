@@ -8,6 +8,7 @@ from typing import Any
 
 from paimon_core.cli import (
     cluster_command,
+    completion_command,
     health_commands,
     maintain_command,
     option_commands,
@@ -24,7 +25,7 @@ from paimon_core.cli.plan_commands import Planner
 from paimon_core.health.finding import FINDINGS
 
 OPTIONS, ARCHIVE = "options", "cluster-archive"
-WITHOUT_WAREHOUSE = (OPTIONS, ARCHIVE)
+WITHOUT_WAREHOUSE = (OPTIONS, ARCHIVE, completion_command.COMPLETION)
 _IDLE_HELP = "only partitions that had no new file for this time, such as '1 d'"
 _OPTIONS_HELP = "list the options of tables, or explain one of them"
 _ARCHIVE_HELP = "write an archive of the packages that the Python workers of a Spark cluster need"
@@ -77,6 +78,13 @@ def parser() -> argparse.ArgumentParser:
     add_command(found, "repair-hints", "correct the hint files LATEST and EARLIEST", write_commands.repair_hints)
     done = add_command(found, "mark-done", "mark partitions as complete", write_commands.mark_done)
     done.add_argument("partition", nargs="+", type=partition, metavar="KEY=VALUE,...")
+    _add_without_warehouse(found, top)
+    plan = add_command(found, "apply", "apply a plan that --plan-out wrote", plan_commands.apply, table=False)
+    plan.add_argument("file", metavar="FILE")
+    return top
+
+
+def _add_without_warehouse(found: _Commands, top: argparse.ArgumentParser) -> None:
     options = found.add_parser(OPTIONS, help=_OPTIONS_HELP, description=_OPTIONS_HELP)
     options.set_defaults(run=option_commands.options)
     options.add_argument("--json", action="store_true", help="print one JSON value")
@@ -86,9 +94,11 @@ def parser() -> argparse.ArgumentParser:
     archive.add_argument("--json", action="store_true", help="print one JSON value")
     archive.add_argument("--extras", type=lambda text: text.split(","), default=[], help="extras, such as s3,polars")
     archive.add_argument("target", type=Path, metavar="NAME.tar.gz", help="the file to write")
-    plan = add_command(found, "apply", "apply a plan that --plan-out wrote", plan_commands.apply, table=False)
-    plan.add_argument("file", metavar="FILE")
-    return top
+    text = completion_command.HELP
+    completion = found.add_parser(completion_command.COMPLETION, help=text, description=text)
+    completion.set_defaults(run=lambda args, out: completion_command.completion(top, args, out))
+    completion.add_argument("--json", action="store_true", help="print one JSON value")
+    completion_command.add_shell(completion)
 
 
 def _planned(found: _Commands, name: str, text: str, plan: Planner) -> argparse.ArgumentParser:

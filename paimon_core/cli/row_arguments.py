@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
-from paimon_core.cli import row_commands, table_commands, transfer_commands
+from paimon_core.cli import import_command, row_commands, table_commands, transfer_commands
 from paimon_core.cli.adding import Commands, add_command, add_where, names
 from paimon_core.cli.arguments import moment, partition
 from paimon_core.cli.plan_commands import Command
@@ -73,12 +74,18 @@ def _add_rows(found: Commands) -> None:
 
 
 def _add_transfers(found: Commands) -> None:
-    files = add_command(found, "import", "write files to a table in one commit", transfer_commands.import_files)
+    files = add_command(found, "import", "write files to a table in one commit", import_command.import_files)
     files.add_argument("file", nargs="+", metavar="FILE", help="Parquet, ORC, CSV or JSON (an object on each line)")
     files.add_argument("--format", choices=("parquet", "orc", "csv", "json"), help="default: by the name of the file")
     files.add_argument("--file-option", action="append", default=[], metavar="KEY=VALUE", help="such as delimiter=;")
     files.add_argument("--columns", type=names, metavar="COLUMN,...", help="the columns to read (default: all)")
     files.add_argument("--overwrite", action="store_true", help="replace the rows of the table")
+    files.add_argument(
+        "--rejects",
+        type=Path,
+        metavar="FILE",
+        help="write the rows that fit, and the others with their reasons to this new file; then exit code 3",
+    )
     export = _rows(found, "export", "write the rows of a table to a file", transfer_commands.export)
     export.add_argument("file", metavar="FILE", help="the file to write: .parquet, .csv, .json or .jsonl")
     export.add_argument("--format", choices=("parquet", "csv", "json"), help="default: by the name of the file")
@@ -86,6 +93,19 @@ def _add_transfers(found: Commands) -> None:
     copy = add_command(found, "copy", "copy the rows of a table to a new table", transfer_commands.copy)
     copy.add_argument("to", metavar="DATABASE.NEW_TABLE")
     copy.add_argument("--to-warehouse", metavar="URL", help="the warehouse of the new table (default: the same)")
+    copy.add_argument(
+        "--to-option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="option of that warehouse or its store; secrets are read from the environment, for example s3.secret-key "
+        "from $PAIMON_TO_S3_SECRET_KEY",
+    )
+    copy.add_argument(
+        "--by-reference",
+        action="store_true",
+        help="share the files of the version by hard links on the local disk; neither table deletes the other's files",
+    )
     copy.add_argument("--create-database", action="store_true", help="create the database if it does not exist")
     _add_version(copy)
 

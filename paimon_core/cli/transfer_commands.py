@@ -1,4 +1,4 @@
-"""Transfer commands: write files of other programs to a table, write a table to a file, and copy a table."""
+"""Transfer commands: write a table to a file, and copy a table."""
 
 from __future__ import annotations
 
@@ -6,57 +6,24 @@ import argparse
 import contextlib
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
 from paimon_core.catalog.identifier import Identifier
-from paimon_core.cli.adding import key_values
-from paimon_core.cli.catalogs import table_of
+from paimon_core.cli.catalogs import target_catalog
 from paimon_core.cli.cells import counted, json_value, python_rows
+from paimon_core.cli.import_command import kind_of
 from paimon_core.cli.output import Output
 from paimon_core.cli.row_commands import view_of
 from paimon_core.errors import InvalidRequest
-from paimon_core.files.file_format import COMPRESSIONS, FileFormat
+from paimon_core.files.file_format import COMPRESSIONS
 
 if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
-
-_KINDS = {".parquet": "parquet", ".pq": "parquet", ".orc": "orc", ".csv": "csv", ".json": "json", ".jsonl": "json"}
-_KINDS |= {".ndjson": "json"}
-
-
-def import_files(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-    """Write the rows of files to a table in one commit; a row that does not fit refuses all of them."""
-    from paimon_core.files.columns import written_fields
-    from paimon_core.files.reading import FileRules, read_split
-    from paimon_core.files.splits import cut_files, list_files
-
-    table = table_of(catalog, args)
-    form = FileFormat.of(args.format or _kind(args.file[0]), _options(args.file_option))
-    fields = written_fields(table.schema, args.columns, table.name)
-    rules = FileRules(form, fields, table.schema.fields, is_exact=args.columns is None)
-    splits = [split for part in cut_files(list_files(args.file, None), form, 1) for split in part]
-    read = [0]
-
-    def rows() -> Iterator[pa.RecordBatch]:
-        for split in splits:
-            for piece in read_split(split, rules):
-                read[0] += len(piece)
-                yield from piece.to_batches()
-
-    data = pa.RecordBatchReader.from_batches(table.arrow_schema.remove_metadata(), rows())
-    snapshot = table.overwrite(data) if args.overwrite else table.write(data)
-    result = {"table": table.name, "rows": read[0], "snapshot": None if snapshot is None else snapshot.id}
-    done = "nothing was committed" if snapshot is None else f"snapshot {snapshot.id}"
-    files = len({split.file.path for split in splits})
-    absent = [name for name in table.schema.names if name not in {field.name for field in fields}]
-    note = f"; null or the default: {', '.join(absent)}" if absent and snapshot is not None else ""
-    text = f"{counted(read[0], 'row')} of {counted(files, 'file')}: {done}{note}"
-    out.say(text, {**result, "columns_not_read": absent})
-    return 0
+    from paimon_core.table.table import Table
+    from paimon_core.table.view import TableView
 
 
 def export(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
@@ -64,7 +31,7 @@ def export(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     if args.file == "-" or "://" in args.file:
         raise InvalidRequest(f"export writes a file on this machine, not to {args.file!r:.80}")
     path = Path(args.file)
-    kind = args.format or _kind(args.file)
+    kind = args.format or kind_of(args.file)
     if path.name.lower().endswith(tuple(COMPRESSIONS)):
         raise InvalidRequest(f"export does not compress files, as the name {path} would say: export to {path.stem}")
     if kind not in _WRITERS:
@@ -92,49 +59,45 @@ def export(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 
 
 def copy(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-    """Copy the rows of one version of a table to a new table with the same columns, keys and options."""
-    from paimon_core.catalog.open import open_catalog
-
+    """Copy one version of a table to a new table with the same columns, keys and options: its rows or its files."""
     source = view_of(catalog, args)
-    target = catalog if args.to_warehouse is None else open_catalog(args.to_warehouse)
+    target = target_catalog(catalog, args)
     if args.create_database:
         target.create_database(Identifier.of_table(args.to, "create").database, ignore_if_exists=True)
+    if args.by_reference:
+        from paimon_core.catalog.linked_copy import linked_copy
+
+        table, shared = linked_copy(source, target, args.to)
+        how = f"; it shares {counted(shared, 'file')} with {args.table}"
+    else:
+        table, shared, how = _rows_copied(source, target, args.to), 0, ""
+    latest = table.latest_snapshot()
+    rows = 0 if latest is None else table.scan().count()
+    text = (
+        f"{counted(rows, 'row')} of {args.table} copied to {args.to}{how}; snapshots, tags and branches were not copied"
+    )
+    snapshot = None if latest is None else latest.id
+    out.say(text, {"table": args.to, "rows": rows, "snapshot": snapshot, "shared_files": shared})
+    return 0
+
+
+def _rows_copied(source: TableView, target: Catalog, name: str) -> Table:
+    """Create a table and write the rows of a version to it; after an error the new table does not exist."""
     schema = source.schema
     table = target.create_table(
-        args.to,
+        name,
         source.arrow_schema,
         primary_key=list(schema.primary_keys),
         partition_by=list(schema.partition_keys),
         options={key: value for key, value in schema.options.items() if key != "path"},
         comment=schema.comment,
     )
-    scan = source.scan()
     try:
-        snapshot = table.write(scan.to_batches())
+        table.write(source.scan().to_batches())
     except BaseException:
-        target.drop_table(args.to, ignore_if_missing=True)
+        target.drop_table(name, ignore_if_missing=True)
         raise
-    rows = 0 if snapshot is None else table.scan().count()
-    text = f"{counted(rows, 'row')} of {args.table} copied to {args.to}; snapshots, tags and branches were not copied"
-    out.say(text, {"table": args.to, "rows": rows, "snapshot": None if snapshot is None else snapshot.id})
-    return 0
-
-
-def _kind(path: str) -> str:
-    """Return the format of a file by the ending of its name; raises InvalidRequest for an unknown ending."""
-    name = path.lower()
-    for ending in COMPRESSIONS:
-        name = name.removesuffix(ending)
-    kind = _KINDS.get(os.path.splitext(name)[1])
-    if kind is None:
-        known = ", ".join(sorted(_KINDS))
-        raise InvalidRequest(f"the name {path} does not tell the format ({known}): add --format")
-    return kind
-
-
-def _options(texts: list[str]) -> dict[str, Any]:
-    found = key_values("--file-option", texts)
-    return {key: {"true": True, "false": False}.get(value.lower(), value) for key, value in found.items()}
+    return table
 
 
 class _Writer(Protocol):

@@ -17,10 +17,15 @@ Select = Callable[[Sequence[str]], Sequence[str]]
 
 @dataclass(frozen=True)
 class Piece:
-    """Some rows of a file; ``place`` returns where a row is in the file, such as "line 12", for an error message."""
+    """Some rows of a file.
+
+    ``place`` returns where a row is in the file, such as "line 12"; ``text``: returns the row as the file has it, if it
+    is a line of text.
+    """
 
     rows: pa.Table
     place: Callable[[int], str]
+    text: Callable[[int], str] | None = None
 
     @staticmethod
     def numbered(rows: pa.Table, first: int) -> Piece:

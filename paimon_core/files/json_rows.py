@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.json as pa_json
 
 from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.files.columns import Piece
+from paimon_core.files.file_format import FileFormat
 from paimon_core.files.json_members import check_case, has_member
 from paimon_core.files.lines import line_blocks, row_count
 from paimon_core.files.text import TextSplit
@@ -40,12 +42,41 @@ def read_json(text: TextSplit, fields: Sequence[DataField], *, ignores: bool) ->
             check_case(block, [name for name in types if rows[name].null_count])
         return converted(rows, fields, text.file_format)
 
+    def explain(line: bytes, message: str) -> str:
+        return _member_problem(line, types, fields, text.file_format, ignores=ignores) or message
+
     unseen = list(types) if text.split.start == 0 else []
-    for piece in text.pieces(parse):
+    for piece in text.pieces(parse, explain=explain):
         unseen = [name for name in unseen if piece.rows[name].null_count == len(piece.rows)]
         yield piece
     if unseen:
         _check_members(text, unseen)
+
+
+def _member_problem(
+    line: bytes, types: Mapping[str, pa.DataType], fields: Sequence[DataField], form: FileFormat, *, ignores: bool
+) -> str | None:
+    """Return which member of an object does not fit, and its value; None when the line is not a valid object.
+
+    Arrow names only some of these members.
+    """
+    try:
+        members = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(members, dict):
+        return None
+    if not ignores and (other := next((name for name in members if name not in types), None)) is not None:
+        return f"the object has the member {other!r}, which is no column; columns=[...] names the columns to write"
+    for field in fields:
+        schema = pa.schema([(field.name, types[field.name])])
+        options = pa_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+        try:
+            converted(pa_json.read_json(io.BytesIO(line), parse_options=options), [field], form)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            shown, head = f"{json.dumps(members.get(field.name), ensure_ascii=False)}", f"column {field.name!r}: "
+            return f"{head}{str(error).removeprefix(head).partition(' in row ')[0]}; the value is {shown:.120}"
+    return None
 
 
 def _check_objects(block: bytes) -> None:

@@ -6,10 +6,12 @@ that contains its first byte.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from paimon_core.errors import InvalidRequest
@@ -17,6 +19,8 @@ from paimon_core.files.splits import FileSplit
 
 BLOCK_BYTES = 8 << 20
 LINE_BYTES = 64 << 20
+REFUSALS = (InvalidRequest, pa.ArrowInvalid, pa.ArrowNotImplementedError)
+"""The errors by which a parser refuses lines."""
 _BOM = b"\xef\xbb\xbf"
 _ROW = re.compile(rb"[^\r\n][^\n]*\n?")
 """A line that is not empty."""
@@ -75,7 +79,7 @@ def refused_line(block: bytes, parse: Callable[[bytes], object]) -> tuple[int, s
         last = starts[end] if end < len(starts) else len(block)
         try:
             parse(block[starts[begin] : last])
-        except (InvalidRequest, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        except REFUSALS as error:
             return str(error) or type(error).__name__
         return ""
 
@@ -88,10 +92,37 @@ def refused_line(block: bytes, parse: Callable[[bytes], object]) -> tuple[int, s
     return block.count(b"\n", 0, starts[low]) if starts else 0, refusal(low, high) or message
 
 
-def line_of(block: bytes, row: int) -> int:
-    """Return the number of the line of a row; both numbers are from 0, and empty lines are not rows."""
-    found = next(itertools.islice(_ROW.finditer(block), row, None))
-    return block.count(b"\n", 0, found.start())
+def halves(block: bytes) -> list[tuple[int, bytes]]:
+    """Return the second and the first half of a block of at least two rows, each with the line ends before it."""
+    starts = [found.start() for found in _ROW.finditer(block)]
+    middle = starts[len(starts) // 2]
+    return [(block.count(b"\n", 0, middle), block[middle:]), (0, block[:middle])]
+
+
+class Rows:
+    """The lines of a block that are rows; empty lines are not rows. All numbers are from 0."""
+
+    def __init__(self, block: bytes) -> None:
+        self._block = block
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [found.start() for found in _ROW.finditer(self._block)]
+
+    @cached_property
+    def _ends(self) -> Any:
+        """The places of the line ends, in order."""
+        return np.flatnonzero(np.frombuffer(self._block, np.uint8) == ord("\n"))
+
+    def line_of(self, row: int) -> int:
+        """Return the number of the line of a row."""
+        return int(np.searchsorted(self._ends, self._starts[row]))
+
+    def text_of(self, row: int) -> bytes:
+        """Return the line of a row, without its end."""
+        start = self._starts[row]
+        end = self._block.find(b"\n", start)
+        return self._block[start : end if end >= 0 else None].rstrip(b"\r")
 
 
 def lines_before(stream: pa.NativeFile, end: int) -> int:

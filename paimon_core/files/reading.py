@@ -14,6 +14,7 @@ from paimon_core.files.columns import Piece, selection
 from paimon_core.files.csv_rows import read_csv
 from paimon_core.files.file_format import FileFormat
 from paimon_core.files.json_rows import read_json
+from paimon_core.files.rejects import Receiver, fitting_parts, reason_of
 from paimon_core.files.splits import FileSplit
 from paimon_core.files.text import TextSplit
 from paimon_core.predicate import Predicate
@@ -34,42 +35,47 @@ class FileRules:
     is_exact: bool
     """Whether a column of a file that is not in ``fields`` is an error."""
     where: Predicate | None = None
+    receive: Receiver | None = None
+    """Takes the rows that do not fit the table; without it such a row is an error."""
 
 
 def read_split(split: FileSplit, rules: FileRules) -> Iterator[pa.Table]:
     """Yield the rows of a split with all columns of the table, in the order of the file.
 
-    Raises SchemaMismatch, which names the file and the row, when a row does not fit the table; InvalidRequest when the
-    file cannot be read; StorageError when the store fails or the file was changed after it was listed.
+    Raises SchemaMismatch, which names the file and the row, when a row does not fit the table and ``rules`` have no
+    receiver of such rows; InvalidRequest when the file cannot be read; StorageError when the store fails or the file
+    was changed after it was listed.
     """
     where = None if rules.where is None else rules.where.bind(rules.all_fields)
     path = split.file.path
     for piece in _guarded(path, lambda: _pieces(split, rules)):
-        try:
-            rows = conform_with_defaults(piece.rows, rules.all_fields)
-        except SchemaMismatch as error:
-            raise _located(error, path, piece) from None
-        if where is not None:
-            rows = rows.filter(pa.array(row_mask(where, rows)))
-        if len(rows):
-            yield rows
+        for rows in _converted(piece, path, rules):
+            kept = rows if where is None else rows.filter(pa.array(row_mask(where, rows)))
+            if len(kept):
+                yield kept
 
 
-def _located(error: SchemaMismatch, path: str, piece: Piece) -> SchemaMismatch:
-    """Return the error with the name of the file, and with the row's place in the file instead of its number in
-    ``piece``.
-    """
-    head, found, value = error.message.partition("; the first such row is ")
-    place = f", {piece.place(error.facts['row'])}" if found else ""
-    shown = f"; the value is {value.partition(': ')[2]}" if found else ""
-    return SchemaMismatch(f"file {path}{place}: {head}{shown}", column=error.facts.get("column"))
+def _converted(piece: Piece, path: str, rules: FileRules) -> Iterator[pa.Table]:
+    """Yield the rows of a piece with all columns of the table: one table, or the parts that fit."""
+
+    def convert(part: Piece) -> pa.Table:
+        return conform_with_defaults(part.rows, rules.all_fields)
+
+    if rules.receive is not None:
+        yield from fitting_parts(piece, convert, path, rules.receive)
+        return
+    try:
+        yield convert(piece)
+    except SchemaMismatch as error:
+        place = f", {piece.place(error.facts['row'])}" if "row" in error.facts else ""
+        raise SchemaMismatch(f"file {path}{place}: {reason_of(error)}", column=error.facts.get("column")) from None
 
 
 def _pieces(split: FileSplit, rules: FileRules) -> Iterator[Piece]:
     form, path = rules.file_format, split.file.path
     select = selection(path, rules.fields, is_exact=rules.is_exact)
     if form.is_text:
-        text = TextSplit(split, form, lambda: _opened(split, form.compression(path)))
+        text = TextSplit(split, form, lambda: _opened(split, form.compression(path)), rules.receive)
         if form.kind == "csv":
             yield from read_csv(text, select, rules.fields)
         else:

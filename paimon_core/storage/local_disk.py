@@ -17,7 +17,7 @@ import errno
 import os
 import shutil
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
@@ -108,6 +108,20 @@ def move(source: str, target: str) -> None:
     _in_directory(target, lambda: os.link(source, target, follow_symlinks=False), source)
     _sync_directory(target)
     os.unlink(source)
+
+
+def link(source: str, target: str) -> None:
+    """Give a file a second path; raises FileExistsError when ``target`` exists, and OSError across file systems.
+
+    The second path is durable after ``sync_directories``.
+    """
+    _in_directory(target, lambda: os.link(source, target, follow_symlinks=False), source)
+
+
+def sync_directories(paths: Iterable[str]) -> None:
+    """Make the directory entries of the paths durable."""
+    for directory in {os.path.dirname(path) for path in paths}:
+        _sync_directory(f"{directory}/")
 
 
 def move_directory(source: str, target: str) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
+from paimon_core.catalog.linked_copy import linked_copy
 from paimon_core.maintain.tags.automatic import create_due_tags
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.schema_store import SchemaStore
@@ -231,3 +232,28 @@ def test_java_reads_what_our_rollbacks_leave(oracle, warehouse):
     assert done["snapshot"] == 3
     assert [t.name for t in table.tags.list()] == ["two"]
     check_whole(table.context)
+
+
+# -- copies by reference
+
+
+def test_java_reads_and_empties_a_copy_by_reference(oracle, warehouse):
+    oracle.run(warehouse, [CREATE, write(1, 1), write(1, 2), write(2, 2)])
+    catalog = paimon.open_catalog(str(warehouse))
+    copy, shared = linked_copy(catalog[T], catalog, "db.copy")
+    assert shared > 3
+    at_copy = {"table": "db.copy"}
+    assert [row[1:] for row in oracle.dump(warehouse, "db.copy")] == [[1, 2], [2, 2]]
+    oracle.run(
+        warehouse,
+        [
+            {**write(3, 3), **at_copy},
+            {"op": "compact", "full": True, **at_copy},
+            {"op": "expire", "retainMax": 1, "retainMin": 1, "olderThanMillis": 1 << 60, **at_copy},
+        ],
+    )
+    copy = catalog["db.copy"]
+    assert rows(copy) == [[1, 2], [2, 2], [3, 3]]
+    assert rows(ours(warehouse)) == [[1, 2], [2, 2]] == java_rows(oracle, warehouse)
+    check_whole(ours(warehouse).context)
+    check_whole(copy.context)

@@ -16,6 +16,7 @@ from typing import NoReturn
 
 from pyspark.errors import PySparkException
 
+from paimon_core.cli.completion_command import COMPLETION, HELP, add_shell, script_of
 from paimon_core.cli.maintain_command import seconds, size
 from paimon_core.errors import InvalidRequest, NotFound, PaimonError
 from paimon_core.health.finding import FINDINGS
@@ -41,6 +42,8 @@ from paimon_lake.steps.sweep import sweep
 
 STALE = 3
 """The exit code of a step that succeeded and left partitions of its table stale."""
+ALONE = ("new", COMPLETION)
+"""Commands that read no declarations."""
 Command = Callable[[Spark, Settings, argparse.Namespace], Iterable[StepResult]]
 
 
@@ -50,6 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if asked.command == "new":
             print(write_new(asked.folder))
+            return 0
+        if asked.command == COMPLETION:
+            print(script_of(_parser(), asked.shell))
             return 0
         settings = load_settings(asked.env, warehouse=asked.warehouse, configs=asked.configs)
         if asked.command in SETTINGS_ONLY:
@@ -135,7 +141,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="STEP")
 
     def add(name: str, text: str, run: Command | None = None) -> argparse.ArgumentParser:
-        command = commands.add_parser(name, help=text, description=text, parents=[common] if name != "new" else [])
+        command = commands.add_parser(name, help=text, description=text, parents=[common] if name not in ALONE else [])
         command.set_defaults(run=run)
         if run is not None:
             command.add_argument("--json", action="store_true", help="print results as JSON")
@@ -171,6 +177,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     text = "list the tables: visible rows, snapshots, files per level, tags, lag behind sources of changes"
     add_selectors(add("show", text))
+    add_shell(add(COMPLETION, HELP))
     return parser
 
 

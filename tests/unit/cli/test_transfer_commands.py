@@ -107,6 +107,43 @@ def test_a_copy_has_the_definition_and_rows_of_a_version(table, place, command):
     assert json.loads(command("count", "other.copy", "--json")[1]) == {"rows": 2}
 
 
+def test_a_copy_by_reference_shares_files(tmp_path, command, monkeypatch):
+    monkeypatch.setenv("PAIMON_WAREHOUSE", str(tmp_path / "a"))
+    catalog = paimon.open_catalog(tmp_path / "a")
+    catalog.create_database("db")
+    table = catalog.create_table("db.t", {"id": "INT NOT NULL"}, primary_key="id", options={"bucket": "1"})
+    table.write([{"id": 1}])
+    code, out = command("copy", "db.t", "db.u", "--by-reference", "--json")
+    assert (code, json.loads(out)) == (0, {"table": "db.u", "rows": 1, "snapshot": 1, "shared_files": 4})
+    to = ["--to-warehouse", tmp_path / "b", "--create-database"]
+    code, out = command("copy", "db.t", "db.u", "--by-reference", *to)
+    assert (code, "1 row of db.t copied to db.u; it shares 4 files with db.t; snapshots" in out) == (0, True)
+    code, out = command("copy", "db.t", "db.v", "--by-reference", "--to-warehouse", "memory://no", "--create-database")
+    assert (code, "table db.v is not on the local disk" in out) == (2, True)
+
+
+def test_a_copy_takes_options_of_the_other_store(table, place, command, monkeypatch):
+    table.write(ROWS)
+    to = ["--to-warehouse", "s3://bucket/lake", "--to-option"]
+    code, out = command("copy", "db.t", "db.u", "--to-option", "s3.endpoint=http://x")
+    assert (code, "--to-option needs --to-warehouse" in out) == (2, True)
+    code, out = command("copy", "db.t", "db.u", *to, "s3.secret-key=mine")
+    assert (code, "put it into PAIMON_TO_S3_SECRET_KEY" in out, "mine" in out) == (2, True, False)
+    code, out = command("copy", "db.t", "db.u", *to, "endpoint")
+    assert (code, "--to-option must be KEY=VALUE" in out) == (2, True)
+    opened = {}
+
+    def open_catalog(warehouse, **given):
+        opened[warehouse] = given["storage"]
+        return paimon.open_catalog(place)
+
+    monkeypatch.setattr("paimon_core.catalog.open.open_catalog", open_catalog)
+    monkeypatch.setenv("PAIMON_S3_SECRET_KEY", "ours")
+    monkeypatch.setenv("PAIMON_TO_S3_SECRET_KEY", "theirs")
+    assert command("copy", "db.t", "db.u", *to, "s3.endpoint=http://x")[0] == 0
+    assert opened == {place: None, "s3://bucket/lake": {"s3.endpoint": "http://x", "s3.secret-key": "theirs"}}
+
+
 def test_import_overwrites_when_it_is_asked_to(table, command, tmp_path):
     table.write([{**ROWS[0], "id": 50}])
     (tmp_path / "a.csv").write_text("id,day,price,note\n1,2024-01-01,1.00,a\n")

@@ -1,0 +1,136 @@
+"""``import --rejects``: rows that fit are written, and all others are in the file of rejects with their reasons."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import paimon_core as paimon
+from paimon_core.errors import CommitConflict, CommitStateUnknown
+
+HEAD = "id,name,price\n"
+
+
+@pytest.fixture
+def table(place, command):
+    columns = "id INT NOT NULL, name VARCHAR(5), price DECIMAL(5, 2)"
+    assert command("create", "shop.orders", columns, "--create-database")[0] == 0
+    return paimon.open_catalog(place).table("shop.orders")
+
+
+def ids(table):
+    return sorted(table.scan(["id"]).to_arrow()["id"].to_pylist())
+
+
+def rejects(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        (
+            "a.csv",
+            HEAD + "1,a,1.5\nx,b,2\n\n,c,3\n2,toolong,2\n3,b\n4,d,9999999\n99999999999,e,1\n5,f,1\n",
+            [
+                ("line 3", "id", "invalid value 'x'", "x,b,2"),
+                ("line 5", "id", "NOT NULL", ",c,3"),
+                ("line 6", "name", "VARCHAR(5) but a value has the length 7; the value is toolong", "2,toolong,2"),
+                ("line 7", None, "Expected 3 columns, got 2", "3,b"),
+                ("line 8", "price", "'9999999' to decimal128(5, 2)", "4,d,9999999"),
+                ("line 9", "id", "'99999999999'", "99999999999,e,1"),
+            ],
+        ),
+        (
+            "a.jsonl",
+            '{"id":1,"name":"a","price":1}\n{"id":"x"}\n{"id":null}\n{"id":2,"price":1.555}\n{"id":2,"z":1}\n{"id":5}\n{"id"',
+            [
+                ("line 2", "id", 'the value is "x"', '{"id":"x"}'),
+                ("line 3", "id", "NOT NULL", '{"id":null}'),
+                ("line 4", "price", "the value is 1.555", '{"id":2,"price":1.555}'),
+                ("line 5", None, "the object has the member 'z'", '{"id":2,"z":1}'),
+                ("line 7", None, "JSON parse error", '{"id"'),
+            ],
+        ),
+    ],
+)
+def test_rows_that_do_not_fit_are_rejected_and_the_others_written(table, command, tmp_path, name, text, expected):
+    (tmp_path / name).write_text(text)
+    kept = tmp_path / "rejects.jsonl"
+    code, printed = command("import", "shop.orders", tmp_path / name, "--rejects", kept, "--json")
+    found = rejects(kept)
+    assert (code, json.loads(printed)["rejected"], json.loads(printed)["rows"]) == (3, len(expected), 2)
+    assert ids(table) == [1, 5]
+    for one, (place, column, reason, row) in zip(found, expected, strict=True):
+        assert (one["file"], one["place"], one["column"], one["row"]) == (str(tmp_path / name), place, column, row)
+        assert reason in one["reason"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [name, "rejects.jsonl"]
+
+
+def test_rows_of_parquet_are_rejected_with_their_values(table, command, tmp_path):
+    rows = {"id": pa.array([1, None, 3, 4], pa.int64()), "name": ["a", "b", "toolong", "d"], "price": [1, 2, 3, 99999]}
+    pq.write_table(pa.table(rows), tmp_path / "a.parquet")
+    kept = tmp_path / "rejects.jsonl"
+    code, printed = command("import", "shop.orders", tmp_path / "a.parquet", "--rejects", kept)
+    assert (code, ids(table)) == (3, [1])
+    assert "3 rows rejected, with the reasons in" in printed
+    assert [(r["place"], r["column"]) for r in rejects(kept)] == [
+        ("row 1", "id"),
+        ("row 2", "name"),
+        ("row 3", "price"),
+    ]
+    assert rejects(kept)[1]["row"] == {"id": 3, "name": "toolong", "price": 3}
+
+
+def test_no_file_is_written_without_rejects(table, command, tmp_path):
+    (tmp_path / "a.csv").write_text(HEAD + "1,a,1\n")
+    assert command("import", "shop.orders", tmp_path / "a.csv", "--rejects", tmp_path / "r")[0] == 0
+    assert [p.name for p in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_without_rejects_nothing_is_written_and_the_value_is_named(table, command, tmp_path):
+    (tmp_path / "a.csv").write_text(HEAD + "1,a,1\n2,toolong,1\n")
+    code, printed = command("import", "shop.orders", tmp_path / "a.csv")
+    assert (code, table.latest_snapshot()) == (2, None)
+    assert f"file {tmp_path / 'a.csv'}, line 3: column 'name' is VARCHAR(5)" in printed
+    assert "the value is toolong" in printed
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "problem"),
+    [
+        (HEAD + 'x,a,1\n2,"b,2\n3,c",3\n', [], "line 3: a quote is not closed"),
+        (HEAD + "1,a,1\n", ["--file-option", "multiline=true"], "the file option multiline is not supported with it"),
+        ("id,name\n1,a\n", [], "has no column 'price'"),
+    ],
+)
+def test_a_file_whose_rows_are_not_known_is_refused(table, command, tmp_path, text, options, problem):
+    (tmp_path / "a.csv").write_text(text)
+    code, printed = command("import", "shop.orders", tmp_path / "a.csv", "--rejects", tmp_path / "r", *options)
+    assert (code, table.latest_snapshot()) == (2, None)
+    assert problem in printed
+    assert [p.name for p in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_another_file_is_not_replaced(table, command, tmp_path):
+    (tmp_path / "a.csv").write_text(HEAD + "x,a,1\n")
+    (tmp_path / "r").write_text("mine")
+    code, printed = command("import", "shop.orders", tmp_path / "a.csv", "--rejects", tmp_path / "r")
+    assert (code, (tmp_path / "r").read_text()) == (2, "mine")
+    assert "exists: --rejects writes a new file" in printed
+    code, printed = command("import", "shop.orders", tmp_path / "a.csv", "--rejects", tmp_path / "no" / "r")
+    assert (code, "No such file or directory" in printed) == (2, True)
+
+
+@pytest.mark.parametrize(("error", "stays"), [(CommitConflict, False), (CommitStateUnknown, True)])
+def test_rejects_stay_when_the_rows_may_have_been_committed(table, command, tmp_path, monkeypatch, error, stays):
+    (tmp_path / "a.csv").write_text(HEAD + "x,a,1\n")
+
+    def write(self, data):
+        data.read_all()
+        raise error("a fault")
+
+    monkeypatch.setattr(paimon.Table, "write", write)
+    assert command("import", "shop.orders", tmp_path / "a.csv", "--rejects", tmp_path / "r")[0] == 1
+    assert (tmp_path / "r").exists() is stays
