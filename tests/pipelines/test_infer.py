@@ -364,3 +364,23 @@ def test_another_length_of_a_text_is_a_difference(dry_lake):
     dry_lake.create("shop.t")
     dry_lake.declare("shop.t", "columns: {id: BIGINT, name: STRING}\nprimary_key: id")
     assert differences(dry_lake.settings)["shop.t"] == ["has column name as VARCHAR(1), and it is declared as STRING"]
+
+
+def test_comments_of_columns_reach_the_table_and_change_it(folder):
+    change(folder, "  status: STRING", "  status: {type: STRING, comment: paid or sent}")
+    settings = load_settings("local", configs=folder)
+    apply(settings)
+    fields = {field.name: field for field in open_lake(settings).table("shop.orders").schema.fields}
+    assert (fields["status"].description, fields["order_id"].description) == ("paid or sent", None)
+    assert not any(differences(settings).values())
+    change(folder, "comment: paid or sent", "comment: the last state")
+    settings = load_settings("local", configs=folder)
+    told = "has the comment 'paid or sent' of column status, and 'the last state' is declared"
+    assert differences(settings)["shop.orders"] == [told]
+    assert apply(settings) == [f"altered shop.orders, which {told}"]
+    change(folder, "{type: STRING, comment: the last state}", "STRING")
+    settings = load_settings("local", configs=folder)
+    assert apply(settings) == [
+        "altered shop.orders, which has the comment 'the last state' of column status, and '' is declared"
+    ]
+    assert [f.description for f in open_lake(settings).table("shop.orders").schema.fields] == [None] * len(fields)
