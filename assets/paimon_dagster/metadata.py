@@ -28,7 +28,12 @@ def asset_key(name: str) -> dg.AssetKey:
 def declared(settings: Settings, spec: TableSpec) -> dict[str, Any]:
     """Return the table's name, columns, keys and location as metadata."""
     columns = [
-        dg.TableColumn(name, kind, constraints=dg.TableColumnConstraints(nullable=_is_nullable(spec, name)))
+        dg.TableColumn(
+            name,
+            kind,
+            description=spec.column_comments.get(name),
+            constraints=dg.TableColumnConstraints(nullable=_is_nullable(spec, name)),
+        )
         for name, kind in spec.columns.items()
     ]
     database, table = spec.name.split(".")

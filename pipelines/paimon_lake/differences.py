@@ -47,6 +47,10 @@ def differences_of(spec: TableSpec, table: Table) -> list[str]:
     ):
         if tuple(declared_names) != tuple(names):
             found.append(f"has the {role} ({', '.join(names)}), and ({', '.join(declared_names)}) is declared")
+    for field in table.schema.fields:
+        declared, there = spec.column_comments.get(field.name, ""), field.description or ""
+        if field.name in spec.columns and declared != there:
+            found.append(f"has the comment {there!r:.80} of column {field.name}, and {declared!r:.80} is declared")
     for option, value in as_loaded(spec, table.schema).table_options.items():
         if (present := table.schema.options.get(option)) != value:
             found.append(f"has option {option} = {present}, and {value} is declared")

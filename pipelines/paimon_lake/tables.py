@@ -6,15 +6,13 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 import paimon_core as paimon
 from paimon_core.catalog.catalog import Catalog
 from paimon_core.compact.planning import waiting_files
 from paimon_core.errors import SnapshotNotFound
 from paimon_core.table.table import Table
-from paimon_core.types import parse_type
 from paimon_lake.declarations import Settings
+from paimon_lake.declarations.agreement.definition import declared_columns
 from paimon_lake.declarations.catalog import kind_of, options_of, uri_of
 from paimon_lake.protocol import LevelSize, PipelineError, StepResult
 
@@ -64,8 +62,7 @@ def open_table(settings: Settings, name: str, *, create: bool = False) -> Table:
     catalog.create_database(name.split(".")[0], ignore_if_exists=True)
     return catalog.create_table(
         name,
-        pa.schema([(column, parse_type(kind).to_arrow()) for column, kind in spec.columns.items()]),
-        types=spec.columns,
+        declared_columns(spec),
         primary_key=spec.primary_key,
         partition_by=spec.partition_by,
         options=spec.table_options,

@@ -71,6 +71,17 @@ def test_columns_that_must_not_be_null_are_shown_so(tmp_path: Path) -> None:
     assert {column.name: column.constraints.nullable for column in columns} == {"id": False, "day": False, "tags": True}
 
 
+def test_comments_of_columns_are_their_descriptions(settings: Settings) -> None:
+    text = "columns: {id: BIGINT, price: {type: DOUBLE, comment: in euros}}\nprimary_key: id\n"
+    (settings.folder / "tables" / "ods.t.yaml").write_text(text)
+    settings = load_settings("local", configs=settings.folder)
+    columns = declared(settings, settings.table("ods.t"))["dagster/column_schema"].columns
+    assert {column.name: (column.type, column.description) for column in columns} == {
+        "id": ("BIGINT", None),
+        "price": ("DOUBLE", "in euros"),
+    }
+
+
 def test_the_inputs_of_a_query_are_its_dependencies_with_mappings(settings: Settings) -> None:
     spec = asset(build_definitions(settings), "dws.monthly").get_asset_spec()
     found = {dep.asset_key.to_user_string(): type(dep.partition_mapping).__name__ for dep in spec.deps}

@@ -50,3 +50,38 @@ def test_everything_is_there_except_secrets(shop: SmallLake, capsys: pytest.Capt
 def test_a_table_that_is_not_declared(shop: SmallLake, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compile", "--table", "shop.order", "--configs", str(shop.folder)]) == 2
     assert "no table 'shop.order' is declared" in capsys.readouterr().err
+
+
+SHORT_FORMS = """
+comment: orders of ${SHOP_PASSWORD}
+columns: {id: BIGINT, day: {type: DATE, comment: "${SHOP_PASSWORD}"}, kind: STRING}
+primary_key: id
+order_by: "${COLUMN}"
+source: {type: files, path: "${SHOP_PASSWORD}/{date}.csv", add: {day: partition}, options: {null_value: "${SHORT}"}}
+partitions: {by: day, start: "${START}", column: "${COLUMN}"}
+schedule: "${CRON}"
+options: {"custom.note": "a-${SHOP_PASSWORD}-b", "custom.short": "${SHORT}"}
+rejects: {table: "shop.${SHOP_PASSWORD}"}
+checks: [{type: not_null, columns: "${COLUMN}"}]
+tags: "${SHOP_PASSWORD}"
+"""
+
+
+def test_no_short_form_or_derived_value_shows_a_variable(
+    shop: SmallLake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in {"COLUMN": "day", "CRON": "7 5 * * *", "START": "2024-02-03", "SHORT": "zq"}.items():
+        monkeypatch.setenv(name, value)
+    shop.declare("shop.days", SHORT_FORMS)
+    assert main(["compile", "--table", "shop.days", "--configs", str(shop.folder)]) == 0
+    printed = capsys.readouterr().out
+    for secret in ("swordfish", "7 5", "2024-02-03", "zq"):
+        assert secret not in printed
+    days = yaml.safe_load(printed)
+    assert days["schedule"] == {"cron": "${CRON}", "timezone": "UTC", "on": None}
+    assert (days["partitions"]["start"], days["partitions"]["column"]) == ("${START}", "${COLUMN}")
+    assert days["options"]["custom.note"] == "a-${SHOP_PASSWORD}-b"
+    assert (days["options"]["custom.short"], days["options"]["sequence.field"]) == ("${SHORT}", "${COLUMN}")
+    assert (days["rejects"]["table"], days["tags"]) == ("shop.${SHOP_PASSWORD}", ["${SHOP_PASSWORD}"])
+    assert days["columns"]["day"] == {"type": "DATE", "comment": "${SHOP_PASSWORD}"}
+    assert days["columns"]["kind"] == "STRING"

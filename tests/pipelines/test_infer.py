@@ -1,10 +1,15 @@
 """Declared tables and the tables of the lake: what differs, what is created, and columns written down from files."""
 
 import datetime
+import gzip
+import io
 import os
+import re
 from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from paimon_core.errors import StorageError
@@ -246,6 +251,65 @@ def test_a_column_that_is_empty_in_one_file_has_the_type_of_the_others(folder, f
     assert infer(load_settings("local", configs=folder), "shop.more").columns == found
 
 
+def sampled_lines(folder, files, capsys, code=0):
+    """Infer the columns of files by name, with the command; return the lines below the columns."""
+    ending = next(iter(files)).partition(".")[2]
+    (folder / "tables" / "shop.more.yaml").write_text(
+        f"source: {{type: files, path: more/*.{ending}}}\nnatural_key: id\n"
+    )
+    (folder / "more").mkdir()
+    for name, data in files.items():
+        (folder / "more" / name).write_bytes(data)
+    assert main(["infer", "--configs", str(folder), "--table", "shop.more"]) == code
+    return [line for line in capsys.readouterr().out.splitlines() if line.startswith(("read", "note"))]
+
+
+def test_infer_says_that_it_read_everything(folder, capsys):
+    files = {"1.csv": b"id,n,z\n1,,\n", "2.csv": b"", "3.csv": b"id,n,z\n2,5,\n"}
+    assert sampled_lines(folder, files, capsys) == [
+        "read all 2 rows in 2 of 3 files, 23 B of 23 B",
+        "note: without a value in what was read, so STRING is a guess: z",
+    ]
+
+
+def test_infer_says_which_types_rest_on_a_sample(folder, capsys):
+    row = b"%d,2024-01-01,true,9.5,x,\n"
+    big = b"id,day,paid,price,name,z\n" + b"".join(row % n for n in range(100_000))
+    files = {"1.csv": big, "2.csv": big[:1000], "3.csv": big, "4.csv": big}
+    assert sampled_lines(folder, files, capsys) == [
+        f"read 20,037 rows in 3 of 4 files, 2.1 MB of {(3 * len(big) + 1000) / 1e6:.1f} MB",
+        "note: without a value in what was read, so STRING is a guess: z",
+        "note: only whole numbers in the rows read: id; declare DECIMAL or DOUBLE for a column that may have fractions",
+        "note: types that fit the rows read, and perhaps not all rows: day DATE, paid BOOLEAN, price DOUBLE",
+    ]
+
+
+def test_infer_counts_stored_bytes_and_empty_members(folder, capsys):
+    lines = b"".join(b'{"id":%d,"a":{"b":null,"c":[]}}\n' % n for n in range(12_000))
+    packed = gzip.compress(lines)
+    found = sampled_lines(folder, {"1.jsonl.gz": packed, "2.jsonl.gz": gzip.compress(b'{"id":1}')}, capsys)
+    read, size = re.fullmatch(r"read 10,001 rows in 2 of 2 files, ([\d.]+) kB of ([\d.]+) kB", found[0]).groups()
+    assert 0 < float(read) <= float(size) == round((len(packed) + len(gzip.compress(b'{"id":1}'))) / 1000, 1)
+    assert found[1] == "note: without a value in what was read, so STRING is a guess: a.b, a.c[]"
+    assert [line.partition(":")[2].partition(";")[0] for line in found[2:]] == [
+        " only whole numbers in the rows read: id",
+        " types that fit the rows read, and perhaps not all rows: a ROW<b STRING, c ARRAY<STRING>>",
+    ]
+
+
+def test_infer_says_that_files_state_their_types(folder, capsys):
+    data = pa.table({"id": [1]})
+    files = {}
+    for n in range(4):
+        sink = io.BytesIO()
+        pq.write_table(data, sink)
+        files[f"{n}.parquet"] = sink.getvalue()
+    assert sampled_lines(folder, files, capsys) == [
+        "read the columns that 3 of 4 files state; no row was read",
+        "note: the other files may state other columns and types; a load names the first that differs",
+    ]
+
+
 @pytest.mark.parametrize(("text", "shown"), [("id;n\n1;2\n", ";"), ("id\tn\n1\t2\n", r"\\t")])
 def test_a_file_with_another_delimiter_is_told(folder, text, shown):
     path = folder / "tables" / "shop.more.yaml"
@@ -364,3 +428,23 @@ def test_another_length_of_a_text_is_a_difference(dry_lake):
     dry_lake.create("shop.t")
     dry_lake.declare("shop.t", "columns: {id: BIGINT, name: STRING}\nprimary_key: id")
     assert differences(dry_lake.settings)["shop.t"] == ["has column name as VARCHAR(1), and it is declared as STRING"]
+
+
+def test_comments_of_columns_reach_the_table_and_change_it(folder):
+    change(folder, "  status: STRING", "  status: {type: STRING, comment: paid or sent}")
+    settings = load_settings("local", configs=folder)
+    apply(settings)
+    fields = {field.name: field for field in open_lake(settings).table("shop.orders").schema.fields}
+    assert (fields["status"].description, fields["order_id"].description) == ("paid or sent", None)
+    assert not any(differences(settings).values())
+    change(folder, "comment: paid or sent", "comment: the last state")
+    settings = load_settings("local", configs=folder)
+    told = "has the comment 'paid or sent' of column status, and 'the last state' is declared"
+    assert differences(settings)["shop.orders"] == [told]
+    assert apply(settings) == [f"altered shop.orders, which {told}"]
+    change(folder, "{type: STRING, comment: the last state}", "STRING")
+    settings = load_settings("local", configs=folder)
+    assert apply(settings) == [
+        "altered shop.orders, which has the comment 'the last state' of column status, and '' is declared"
+    ]
+    assert [f.description for f in open_lake(settings).table("shop.orders").schema.fields] == [None] * len(fields)

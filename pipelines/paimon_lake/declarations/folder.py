@@ -143,6 +143,11 @@ def _table(path: Path) -> TableSpec:
         raise SettingsError(f"{shown(path)}: the file is empty: a table needs at least primary_key or source")
     if "name" in file.values:
         raise SettingsError(f"{file.place(('name',))}: the name of the file names the table: remove the key name")
+    if "column_comments" in file.values:
+        place = file.place(("column_comments",))
+        raise SettingsError(
+            f"{place}: unknown key column_comments: write `columns: {{id: {{type: ..., comment: ...}}}}`"
+        )
     refuse_secrets(file)
     values = {"name": path.stem, **with_variables(file)}
     spec = _checked(TableSpec, values, file.values, file, {})

@@ -53,7 +53,7 @@ _REFUSED = {
 class PartSpec(TableSpec):
     """One part of a wide table: the declaration of the table, with the source of the part."""
 
-    not_in_file: ClassVar[frozenset[str]] = frozenset(("name", "part"))
+    not_in_file: ClassVar[frozenset[str]] = frozenset(("name", "column_comments", "part"))
     part: str
     """The name of the part."""
     removes_rows: bool = False

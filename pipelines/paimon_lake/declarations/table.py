@@ -9,7 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from paimon_lake.declarations.checks import Check
-from paimon_lake.declarations.errors import Mistake, as_written, nearest
+from paimon_lake.declarations.columns import Columns, with_comments_apart
+from paimon_lake.declarations.errors import Mistake, nearest
 from paimon_lake.declarations.model import Model, Names, Texts
 from paimon_lake.declarations.partitions import Partitions
 from paimon_lake.declarations.rejects import Rejects
@@ -37,13 +38,6 @@ _TAG = re.compile(r"[A-Za-z0-9_.-]{1,63}")
 _EMAIL = re.compile(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}\b")
 
 
-def _columns(value: Any) -> Any:
-    """Return {} for the word ``infer``; `paimon-lake infer` then writes the columns into the file, for review."""
-    if isinstance(value, str) and value != "infer":
-        raise ValueError(f"must be infer or a mapping of names to types, not {as_written(value)}")
-    return {} if value == "infer" else value
-
-
 def _partitions(value: Any) -> Any:
     """Return None for the word ``none``, and a mapping with the key ``by`` for another word, such as ``dynamic``."""
     return None if value == "none" else {"by": value} if isinstance(value, str) else value
@@ -66,15 +60,16 @@ def _tags(value: tuple[str, ...]) -> tuple[str, ...]:
 class TableSpec(Model):
     """One table of a lake, declared in ``tables/<database>.<table>.yaml``."""
 
-    not_in_file: ClassVar[frozenset[str]] = frozenset(("name",))
+    not_in_file: ClassVar[frozenset[str]] = frozenset(("name", "column_comments"))
     name: str
     """The name, ``<database>.<table>``: the name of the file."""
     comment: str = ""
     """A description of the table."""
-    columns: Annotated[
-        Mapping[str, str], BeforeValidator(_columns, json_schema_input_type=Literal["infer"] | dict[str, str])
-    ] = {}
-    """Names and Paimon types of the columns, in order; ``infer``: they are read from the source."""
+    columns: Columns = Field(default={})
+    """Names and Paimon types of the columns, in order; a column with a comment is a mapping ``{type: ..., comment:
+    ...}``. ``infer``: the columns are read from the source."""
+    column_comments: Mapping[str, str] = Field(default={})
+    """The comments of the columns that have one."""
     primary_key: Names = ()
     """The columns that identify a row; a new row replaces the row with the same key."""
     natural_key: Names = ()
@@ -216,6 +211,11 @@ class TableSpec(Model):
             return self.write_mode == "append"
         is_aggregate = self.options.get("merge-engine") == "aggregation"
         return is_aggregate or any("aggregate-function" in name for name in self.options)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _comments_apart(cls, values: Any) -> Any:
+        return with_comments_apart(values)
 
     @model_validator(mode="after")
     def _database_mode(self) -> TableSpec:

@@ -29,6 +29,25 @@ def with_variables(file: YamlFile) -> dict[str, Any]:
     return {name: _replaced(value, (name,), file) for name, value in file.values.items()}
 
 
+def variable_texts(file: YamlFile) -> dict[str, str]:
+    """Return the texts of a file that have variables, by the texts that they give, and ``${NAME}`` by each value."""
+    found: dict[str, str] = {}
+    for name, value in file.values.items():
+        _collect(value, (name,), file, found)
+    return found
+
+
+def _collect(value: Any, key: Key, file: YamlFile, found: dict[str, str]) -> None:
+    if isinstance(value, dict | list):
+        for name, one in value.items() if isinstance(value, dict) else enumerate(value):
+            _collect(one, (*key, name), file, found)
+    elif isinstance(value, str) and "${" in value:
+        for variable in _VARIABLE.finditer(value):
+            if variable[1] and (text := _variable(variable, key, file)):
+                found.setdefault(text, variable[0])
+        found[_replaced(value, key, file)] = value
+
+
 def refuse_secrets(file: YamlFile) -> None:
     """Raise SettingsError when a file contains a secret; the message does not repeat the secret."""
     storage, source = file.values.get("storage"), file.values.get("source")

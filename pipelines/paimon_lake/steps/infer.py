@@ -22,8 +22,9 @@ from paimon_lake.loads.postgres.inferred_columns import inferred_columns
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.database import open_database
 from paimon_lake.sources.files.formats import FileFormat
-from paimon_lake.sources.files.inference import infer_columns
+from paimon_lake.sources.files.inference import sample_columns
 from paimon_lake.sources.files.splits import plan_splits
+from paimon_lake.steps.infer_sample import Sampled, sampled_of
 
 _INFERRED_FROM = 3
 """The number of files that columns are inferred from."""
@@ -37,6 +38,8 @@ class Inferred:
 
     columns: Mapping[str, str]
     left_out: Mapping[str, str] = field(default_factory=dict)
+    sampled: Sampled | None = None
+    """What was read of files; None for the tables of a database, whose catalog states the types."""
 
 
 def infer(settings: Settings, name: str) -> Inferred:
@@ -53,32 +56,36 @@ def infer(settings: Settings, name: str) -> Inferred:
         database = open_database(spec.source.url, table=spec.source.name, query="", folder=settings.folder)
         found = Inferred(*inferred_columns(database, spec, spec.source))
     elif isinstance(spec.source, FilesSource):
-        found = Inferred(_columns_of_files(settings, spec, spec.source))
+        columns, sampled = _columns_of_files(settings, spec, spec.source)
+        found = Inferred(columns, sampled=sampled)
     else:
         raise PipelineError(f"{name}: columns can be inferred from files and postgres_changes only; write them down")
     _write_columns(settings.folder / "tables" / f"{name}.yaml", dict(found.columns))
     return found
 
 
-def _columns_of_files(settings: Settings, spec: TableSpec, source: FilesSource) -> dict[str, str]:
+def _columns_of_files(settings: Settings, spec: TableSpec, source: FilesSource) -> tuple[dict[str, str], Sampled]:
     fetch_files(settings, spec, source, None)
     files = source_files(settings, source, None)
     if not files:
         raise PipelineError(f"{spec.name}: no file matches {source.path}")
     kind, options = file_kind(source), settings.storage_for(source.path)
     columns: dict[str, str] = {}
+    samples = []
     for split in plan_splits(files[:_INFERRED_FROM], kind):
         if split.start == 0:
-            found = infer_columns(split, kind, options, unknown="")
-            _check_delimiter(spec.name, split.file.path, kind, list(found))
-            columns |= {column: _common_type(columns.get(column, ""), text) for column, text in found.items()}
+            found = sample_columns(split, kind, options, unknown="")
+            _check_delimiter(spec.name, split.file.path, kind, list(found.columns))
+            columns |= {name: _common_type(columns.get(name, ""), text) for name, text in found.columns.items()}
+            samples.append(found)
     if not columns:
         raise PipelineError(f"{spec.name}: its first files are empty, so they have no columns to infer")
+    sampled = sampled_of(samples, files, columns, source.rename)
     columns = {source.rename.get(column, column): text or "STRING" for column, text in columns.items()}
     days = spec.partitions is not None and spec.partitions.by in ("day", "week")
     for column, what in source.add.items():
         columns.setdefault(column, "DATE" if days and what == "partition" else "STRING")
-    return columns
+    return columns, sampled
 
 
 def _common_type(one: str, other: str) -> str:

@@ -56,6 +56,32 @@ MISTAKES = [
         "  max-share: 0.01",
         ":23: unknown key rejects.max-share; did you mean max_share? (known here: max_share, table)",
     ),
+    (
+        "  amount: DOUBLE",
+        "  amount: {type: DOUBLE, coment: in euros}",
+        ":5: columns.amount.coment: unknown key; did you mean comment? (known here: type, comment)",
+    ),
+    ("  amount: DOUBLE", "  amount: {comment: in euros}", ":5: columns.amount: type is missing"),
+    (
+        "  amount: DOUBLE",
+        "  amount: {type: DOUBLE}",
+        ":5: columns.amount: comment is missing; a column without a comment is only its type",
+    ),
+    (
+        "  amount: DOUBLE",
+        "  amount: {type: DOUBLE, comment: 7}",
+        ":5: columns.amount.comment: must be a text that is not empty: write it in quotes",
+    ),
+    (
+        "  amount: DOUBLE",
+        "  amount: {type: DOUBEL, comment: euros}",
+        ":5: columns.amount: 'DOUBEL' is not a data type; did you mean DOUBLE?",
+    ),
+    (
+        "comment:",
+        "column_comments: {id: x}\ncomment:",
+        ":1: unknown key column_comments: write `columns: {id: {type: ..., comment: ...}}`",
+    ),
     ("  type: files", "  typ: files", ":8: source.type is missing; did you mean type instead of typ?"),
     (
         "  type: files\n",

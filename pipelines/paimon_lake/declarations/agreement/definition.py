@@ -20,7 +20,7 @@ from paimon_core.options import TableOptions
 from paimon_core.schema import TableSchema
 from paimon_core.storage.open import open_storage
 from paimon_core.storage.storage import Storage
-from paimon_core.types import STRING_ROOTS, DataType, TypeRoot, parse_type
+from paimon_core.types import STRING_ROOTS, Annotations, DataType, TypeRoot, annotated_field, parse_type
 from paimon_lake.declarations.errors import Key, SettingsError, nearest
 from paimon_lake.declarations.part_spec import load_specs
 from paimon_lake.declarations.sources.kafka import KafkaSource
@@ -92,9 +92,18 @@ def declared_schema(spec: TableSpec) -> TableSchema:
 
     Raises InvalidRequest, InvalidOption or UnsupportedFeature for a declaration that Paimon does not accept.
     """
-    arrow = pa.schema([(column, parse_type(text).to_arrow()) for column, text in spec.columns.items()])
-    asked = Definition(arrow, spec.primary_key, spec.partition_by, spec.table_options, spec.columns, spec.comment)
+    asked = Definition(
+        declared_columns(spec), spec.primary_key, spec.partition_by, spec.table_options, comment=spec.comment
+    )
     return asked.to_schema(spec.name)
+
+
+def declared_columns(spec: TableSpec) -> pa.Schema:
+    """Return the columns of a declared table as an Arrow schema, whose metadata has exact types and the comments."""
+    return pa.schema(
+        annotated_field(column, Annotations(parse_type(text), description=spec.column_comments.get(column)))
+        for column, text in spec.columns.items()
+    )
 
 
 def column_type(text: str) -> DataType:

@@ -9,9 +9,9 @@ types of the file.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -22,8 +22,9 @@ from paimon_core.types import DataType, from_arrow, parse_type
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files.columnar import guarded, open_columnar
 from paimon_lake.sources.files.formats import FileFormat
+from paimon_lake.sources.files.sampled_file import Sample, SampledFile
 from paimon_lake.sources.files.splits import FileSplit
-from paimon_lake.sources.files.text.blocks import TextFile, cut_lines
+from paimon_lake.sources.files.text.blocks import cut_lines
 from paimon_lake.sources.files.text.csv_rows import read_csv, read_header
 from paimon_lake.sources.files.text.json_document import elements
 from paimon_lake.sources.files.text.json_records import plain_records
@@ -45,19 +46,32 @@ def infer_columns(
     rows: int = 10_000,
     unknown: str = "STRING",
 ) -> dict[str, str]:
-    """Return the text of the Paimon type of each column, in the order of the file, from at most ``rows`` rows.
+    """Return the text of the Paimon type of each column, in the order of the file, as ``sample_columns`` finds it."""
+    return dict(sample_columns(split, file_format, storage_options, rows=rows, unknown=unknown).columns)
 
-    A column without a value has the type ``unknown``. Rows that cannot be read are left out. Raises PipelineError when
-    the file has no columns or cannot be read, and for JSON members that have values of several kinds.
+
+def sample_columns(
+    split: FileSplit,
+    file_format: FileFormat,
+    storage_options: Mapping[str, str],
+    *,
+    rows: int = 10_000,
+    unknown: str = "STRING",
+) -> Sample:
+    """Return the columns of a file, from at most ``rows`` rows, and how much of the file was read.
+
+    ``split`` must begin with the file. A column without a value has the type ``unknown``. Rows that cannot be read are
+    left out. Raises PipelineError when the file has no columns or cannot be read, and for JSON members that have values
+    of several kinds.
     """
-    file = TextFile(split, file_format, storage_options, _BLOCK_BYTES)
+    file = SampledFile(split, file_format, storage_options, _BLOCK_BYTES)
     if file_format.kind == "csv":
         found = _csv_columns(file, rows, unknown)
     elif file_format.kind in ("json", "jsonl"):
         found = _json_columns(file, rows, unknown)
     else:
         found = _typed_columns(file, unknown)
-    if not found:
+    if not found.columns:
         raise PipelineError(f"file {file.path} has no columns to infer")
     return found
 
@@ -67,20 +81,32 @@ def _rules(file_format: FileFormat) -> TextRules:
     return TextRules(form.null_value, form.date_format, form.timestamp_format, form.decimal_point)
 
 
-def _csv_columns(file: TextFile, rows: int, unknown: str) -> dict[str, str]:
+def _csv_columns(file: SampledFile, rows: int, unknown: str) -> Sample:
     names, _ = read_header(replace(file, file_format=replace(file.file_format, header=True)))
     if not file.file_format.header:
         names = [f"column_{at + 1}" for at in range(len(names))]
     schema = pa.schema([(name, pa.string()) for name in names])
     batches, count = [], 0
-    for parsed in read_csv(file, schema, ()):
-        batches.append(parsed.rows)
-        count += len(parsed.rows)
-        if count >= rows:
-            break
+    with closing(_batches(file, schema)) as found:
+        for batch in found:
+            batches.append(batch)
+            count += len(batch)
+            if count > rows:
+                break
     table = pa.Table.from_batches(batches, schema).slice(0, rows)
     candidates, rules = ("BOOLEAN", *_NUMBERS, *_TIMES), _rules(file.file_format)
-    return {name: text_type(table[name].combine_chunks(), candidates, rules, unknown) for name in names}
+    types = {name: text_type(table[name].combine_chunks(), candidates, rules, "") for name in names}
+    return Sample(
+        {name: kind or unknown for name, kind in types.items()},
+        len(table),
+        file.reached,
+        count <= rows and file.split.end == file.split.file.size,
+        tuple(name for name, kind in types.items() if not kind),
+    )
+
+
+def _batches(file: SampledFile, schema: pa.Schema) -> Generator[pa.RecordBatch]:
+    yield from (parsed.rows for parsed in read_csv(file, schema, ()))
 
 
 def text_type(
@@ -151,6 +177,15 @@ class _Seen:
         both = sorted({words.get(kind, {"list": "arrays", "dict": "objects"}.get(kind, kind)) for kind in self.kinds})
         raise PipelineError(f"the member {column!r} has {' and '.join(both)}: no column type accepts both")
 
+    def nulls(self, column: str) -> Iterator[str]:
+        """Yield the names of the values that are always null: the column, or its members as ``a.b`` and ``a[]``."""
+        if not self.kinds:
+            yield column
+        if self.kinds == {"list"} and not self.members:
+            yield f"{column}[]"
+        for name, inner in self.members.items():
+            yield from inner.nulls(f"{column}.{name}" if name else f"{column}[]")
+
 
 def _items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
@@ -160,23 +195,30 @@ def _name(name: str) -> str:
     return name if name.isidentifier() else f"`{name}`"
 
 
-def _json_columns(file: TextFile, rows: int, unknown: str) -> dict[str, str]:
-    seen = _Seen()
-    for raw in islice(_objects(file), rows):
-        try:
-            value = json.loads(raw)
-        except ValueError:
-            continue
-        if isinstance(value, dict):
-            seen.add(value)
+def _json_columns(file: SampledFile, rows: int, unknown: str) -> Sample:
+    seen, count, is_whole = _Seen(), 0, True
+    with closing(_objects(file)) as found:
+        for raw in found:
+            if count == rows:
+                is_whole = False
+                break
+            count += 1
+            try:
+                value = json.loads(raw)
+            except ValueError:
+                continue
+            if isinstance(value, dict):
+                seen.add(value)
     rules = _rules(file.file_format)
     try:
-        return {name: member.type(name, rules) if member.kinds else unknown for name, member in seen.members.items()}
+        columns = {name: one.type(name, rules) if one.kinds else unknown for name, one in seen.members.items()}
     except PipelineError as error:
         raise PipelineError(f"file {file.path}: {error}") from None
+    nulls = tuple(path for name, one in seen.members.items() for path in one.nulls(name))
+    return Sample(columns, count, file.reached, is_whole and file.split.end == file.split.file.size, nulls)
 
 
-def _objects(file: TextFile) -> Iterator[bytes]:
+def _objects(file: SampledFile) -> Generator[bytes]:
     if file.file_format.kind == "json":
         yield from (raw for raw, _ in elements(file))
         return
@@ -186,17 +228,18 @@ def _objects(file: TextFile) -> Iterator[bytes]:
         yield from (records.raw(at) for at in range(len(records)))
 
 
-def _typed_columns(file: TextFile, unknown: str) -> dict[str, str]:
+def _typed_columns(file: SampledFile, unknown: str) -> Sample:
     with file.open() as stream:
         schema = guarded(file.path, lambda: open_columnar(file, stream)).schema
-    found = {}
+    found, nulls = {}, []
     for column in schema:
         try:
             arrow = plain_type(column.type)
+            nulls += [column.name] if pa.types.is_null(arrow) else []
             found[column.name] = _UNSIGNED.get(str(arrow)) or (unknown if pa.types.is_null(arrow) else _sql(arrow))
         except PaimonError as error:
             raise PipelineError(f"file {file.path}: column {column.name!r}: {error}") from error
-    return found
+    return Sample(found, None, 0, True, tuple(nulls))
 
 
 def _sql(arrow: pa.DataType) -> str:
