@@ -24,7 +24,8 @@ import pyarrow as pa
 
 import paimon_core
 from benchmarks.java_side import JavaSide
-from benchmarks.run import MANY, log, timed
+from benchmarks.timing import log, timed
+from benchmarks.workload import MANY
 from paimon_core.codec.binary_row.rows import encode_row
 from paimon_core.maintain.expiry.retention import Retention
 from paimon_core.maintain.expiry.snapshots import expire

@@ -14,6 +14,11 @@ class JavaSide:
     def __init__(self) -> None:
         self._server = JavaServer("PaimonBench")
 
+    @property
+    def pid(self) -> int:
+        """The number of the JVM's process."""
+        return self._server.process.pid
+
     def run(self, *command: object) -> list[dict[str, Any]]:
         """Return the timings that the command printed, each with ``op``, ``rows`` and ``seconds``."""
         lines = self._server.ask(

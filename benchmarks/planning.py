@@ -1,4 +1,4 @@
-"""Measures plans and one-row commits on tables of 100 to 300,000 files, next to Java Paimon and pypaimon.
+"""Measures plans and one-row commits on tables of 100 to 300,000 files, next to Java Paimon.
 
 The tables consist of metadata: their commits are replayed through the manifest store and the merge of manifests, so
 that the manifests are the same as of a real history, and no data file exists. Each measure of paimon_core runs in a
@@ -34,8 +34,9 @@ from typing import Any
 
 import paimon_core
 from benchmarks.java_side import JavaSide
-from benchmarks.peers import NAMES, time_plan
-from benchmarks.run import MANY, log
+from benchmarks.report.cells import exponent
+from benchmarks.timing import log
+from benchmarks.workload import MANY
 from paimon_core.codec.binary_row.rows import encode_row
 from paimon_core.commit.manifest_merge import ManifestMerge
 from paimon_core.metadata.column_stats import ColumnStats
@@ -182,29 +183,18 @@ def of_table(folder: Path, kind: str, files: int, repeats: int) -> dict[str, flo
     return {measure: min(numbers) for measure, numbers in found.items()}
 
 
-def exponent(points: list[tuple[int, float]]) -> float:
-    """Return the slope of the line through the logarithms of (files, seconds)."""
-    xs, ys = ([math.log(number) for number in side] for side in zip(*points, strict=True))
-    mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)
-    return sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / sum((x - mean_x) ** 2 for x in xs)
-
-
 def line(name: str, found: dict[str, float]) -> str:
     numbers = [f"{found[m]:7.1f} MB" if m == "memory" else f"{found[m]:8.3f} s" for m in MEASURES]
     return f"{name:20}" + "".join(f"{n:>11}" for n in numbers) + f"{found['imports']:10.3f} s"
 
 
-def beside(folder: Path, name: str, ours: dict[str, float], java: JavaSide | None, peers: list[str]) -> Iterator[str]:
+def beside(folder: Path, name: str, ours: dict[str, float], java: JavaSide | None) -> Iterator[str]:
     warehouse = str(folder / "made")
     if java is not None:
         log(f"Java plans {name}")
         java.seconds("plan", warehouse, name, 5)  # warm-up
         seconds = java.seconds("plan", warehouse, name, 5)
         yield f"  Java: new catalog {seconds[0]:.3f} s, again {min(seconds[1:]):.3f} s; ours cold {ours['cold']:.3f} s"
-    for library in peers:
-        log(f"{NAMES[library]} plans {name}")
-        taken = time_plan(library, warehouse, name)
-        yield f"  {NAMES[library]}: cold {taken[0]:.3f} s, again {min(taken[1:]):.3f} s (processor seconds)"
 
 
 def report(args: argparse.Namespace, folder: Path, java: JavaSide | None) -> Iterator[str]:
@@ -218,7 +208,7 @@ def report(args: argparse.Namespace, folder: Path, java: JavaSide | None) -> Ite
             for measure in MEASURES:
                 points.setdefault(measure, []).append((files, max(found[measure], 1e-4)))
             if files in args.beside:
-                yield from beside(folder, f"{kind.replace('-', '')}{files}", found, java, args.peers)
+                yield from beside(folder, f"{kind.replace('-', '')}{files}", found, java)
         if len(args.files) > 1:
             yield f"{'  exponents':20}" + "".join(f"{exponent(points[m]):11.2f}" for m in MEASURES)
 
@@ -229,7 +219,6 @@ def arguments(args: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--kinds", nargs="*", choices=KINDS, default=list(KINDS))
     parser.add_argument("--repeats", type=int, default=3, help="fresh processes of each measure; the least counts")
     parser.add_argument("--beside", type=int, nargs="*", default=[10_000], help="files of the tables others plan too")
-    parser.add_argument("--peers", nargs="*", choices=list(NAMES), default=[], help="Python libraries to time as well")
     parser.add_argument("--skip-java", action="store_true", help="time paimon_core alone")
     parser.add_argument("--folder", help="where the tables are created and kept; without it, a temporary folder")
     return parser.parse_args(args)

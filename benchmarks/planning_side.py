@@ -27,7 +27,7 @@ def main(warehouse: str, name: str, what: str, partitions: int) -> dict[str, flo
     import pyarrow as pa
 
     import paimon_core
-    from benchmarks.run import MANY
+    from benchmarks.workload import MANY
 
     pa.scalar(1)  # pyarrow imports pandas, if it is installed, when it converts the first value
     fsspec.filesystem("file")  # imported when the first storage is opened

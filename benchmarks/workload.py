@@ -1,4 +1,8 @@
-"""Workload: the rows of tests/oracle/PaimonBench.java as Arrow tables: batch k of n rows, keys drawn from [0, keys)."""
+"""Workload: the rows of tests/oracle/PaimonBench.java as Arrow tables: batch k of n rows, keys drawn from [0, keys).
+
+With negative ``keys``, a batch of at most ``-keys`` rows has each key of [0, -keys) at most once. This holds where
+``-keys`` has no prime factor of 618,033,989, as powers of ten.
+"""
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +20,10 @@ SCHEMA = pa.schema(
         ("ts", pa.timestamp("us")),
     ]
 )
+MANY = pa.schema(
+    [pa.field("p", pa.int32(), nullable=False), pa.field("id", pa.int64(), nullable=False), ("v", pa.string())]
+)
+"""The columns of the tables of many files, with the partition column p and the key p, id."""
 
 
 def mix(z: np.ndarray) -> np.ndarray:
@@ -32,7 +40,10 @@ def text(prefix: str, ints: np.ndarray) -> pa.Array:
 def batch(k: int, n: int, keys: int, *, holes: bool = False) -> pa.Table:
     """Return batch ``k``; with ``holes``, every fourth row has null in a, c and name, every fourth in b, d and city."""
     h = mix(np.arange(n, dtype=np.uint64) + np.uint64(k * 1_000_003 * n % 2**64))
-    key = (h % np.uint64(keys)).astype(np.int64)
+    if keys > 0:
+        key = (h % np.uint64(keys)).astype(np.int64)
+    else:
+        key = (np.arange(n, dtype=np.int64) * 618_033_989 + 7 * k) % -keys
     city = ((h >> np.uint64(3)) % np.uint64(1000)).astype(np.int64)
     rows = pa.table(
         [

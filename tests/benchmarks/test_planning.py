@@ -3,8 +3,9 @@
 import pytest
 
 import paimon_core
-from benchmarks.planning import create, exponent, partitions_of
+from benchmarks.planning import create, partitions_of
 from benchmarks.planning_side import main
+from benchmarks.report.cells import exponent
 
 
 @pytest.mark.parametrize("kind", ["keyed", "level-0", "append"])

@@ -211,8 +211,10 @@ public class PaimonBench {
         for (int i = 0; i < 1000; i++) CITIES[i] = BinaryString.fromString("city-" + i);
     }
 
+    /** Keys are drawn from [0, keys); for negative keys, every key of [0, -keys) occurs at most once if n <= -keys. */
     static GenericRow row(long k, long i, long n, long keys) {
-        long h = mix(k * 1_000_003L * n + i), key = Long.remainderUnsigned(h, keys);
+        long h = mix(k * 1_000_003L * n + i);
+        long key = keys > 0 ? Long.remainderUnsigned(h, keys) : Math.floorMod(i * 618_033_989L + 7 * k, -keys);
         return GenericRow.of(key, (int) (h >>> 40), h >>> 8, (double) (h >>> 12), key * 0.5,
                 BinaryString.fromString("name-" + key), CITIES[(int) Long.remainderUnsigned(h >>> 3, 1000)],
                 Timestamp.fromEpochMillis(1_700_000_000_000L + (h >>> 44)));

@@ -57,9 +57,7 @@ class PypaimonUnavailable(Exception):
 
 class _Peer:
     def __init__(self, package: str, version: str) -> None:
-        folder = _folder(package, version)
-        with one_at_a_time(folder.with_name(f"{folder.name}.lock")):
-            self.python = _environment(folder, package, version)
+        self.python = environment(package, version, CONSTRAINTS / f"{package}-constraints.txt")
 
     def ask(self, script: str, request: Any) -> Any:
         """Return what a script prints after ANSWER, in a separate process; ``request`` is its input in JSON."""
@@ -115,19 +113,31 @@ class PypaimonRust(_Peer):
         return rows
 
 
-def _folder(package: str, version: str) -> Path:
+def environment(package: str, version: str, constraints: Path, *more: str, purpose: str = "") -> str:
+    """Return the Python of the environment of a package, which is created if it is missing.
+
+    ``constraints`` is a file with the versions of all packages, ``more`` are further requirements beside pyarrow.
+    Environments of another ``purpose``, such as ``bench-``, are separate.
+    """
+    folder = environment_folder(package, version, purpose)
+    with one_at_a_time(folder.with_name(f"{folder.name}.lock")):
+        return _environment(folder, [f"{package}=={version}", "pyarrow", *more], constraints)
+
+
+def environment_folder(package: str, version: str, purpose: str = "") -> Path:
+    """Return where the environment of a package is; the file ``complete`` in it says that it was created."""
     base = Path(os.environ.get("PYPAIMON_CACHE") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / f"paimon-{package}-{version}-py{sys.version_info.major}.{sys.version_info.minor}"
+    return base / f"paimon-{purpose}{package}-{version}-py{sys.version_info.major}.{sys.version_info.minor}"
 
 
-def _environment(folder: Path, package: str, version: str) -> str:
+def _environment(folder: Path, requirements: list[str], constraints: Path) -> str:
     python = folder / "bin" / "python"
     complete = folder / "complete"
-    constraints = CONSTRAINTS / f"{package}-constraints.txt"
+    package = requirements[0]
     wanted = constraints.read_text()
     if not complete.exists() or complete.read_text() != wanted:
         shutil.rmtree(folder, ignore_errors=True)
-        requirement = [f"{package}=={version}", "pyarrow", "-c", str(constraints)]
+        requirement = [*requirements, "-c", str(constraints)]
         uv = shutil.which("uv")
         if uv is not None:
             _install([uv, "venv", "-q", "--python", sys.executable, str(folder)], package)
