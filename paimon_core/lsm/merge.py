@@ -87,6 +87,22 @@ def merge_runs(
             yield merged
 
 
+def merge_window(
+    window: Sequence[pa.Table],
+    key: Sequence[str],
+    order: MergeOrder | None,
+    engine: MergeEngine,
+    columns: Sequence[str],
+    *,
+    drop_deletes: bool,
+) -> pa.Table | None:
+    """Return ``columns`` of the merged rows of runs that are in memory, oldest first; see ``merge_runs``.
+
+    None if there are no rows.
+    """
+    return _merged(window, key, order, engine, columns=columns, late=None, drop_deletes=drop_deletes)
+
+
 def _merged(
     window: Sequence[pa.Table],
     key: Sequence[str],

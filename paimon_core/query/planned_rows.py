@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -31,8 +31,11 @@ from paimon_core.query.explained import explained
 from paimon_core.query.scan_options import check_full_scan, protect
 from paimon_core.read.parallel_batches import MAX_THREADS, parallel_batches
 from paimon_core.read.row_reader import read_rows
+from paimon_core.read.small_splits import groups_of_splits, has_few_values, read_together
 
 _MAX_ROWS = 2**62
+_SHARES = 4
+"""The least number of groups of small splits that each of several threads gets."""
 
 
 @dataclass(frozen=True)
@@ -51,20 +54,26 @@ class PlannedRows:
         if scan.limit == 0:
             return
         processors = os.cpu_count() or 1
+        found = scan.plan.splits if scan.where is not None else enough_splits(scan.plan.splits, scan.limit)
         threads = batching.threads
         if threads is None:
             threads = min(processors, MAX_THREADS) if scan.limit is None else 1
-        found = scan.plan.splits if scan.where is not None else enough_splits(scan.plan.splits, scan.limit)
+            if scan.context.storage.is_local and has_few_values(found, len(scan.columns)):
+                threads = 1  # threads would wait for the lock of the interpreter, not for storage or decoding
         splits = evenly(found, threads) if threads > 1 else found
         schema = scan.schema
         # Several splits at the same time use all processors, so each split is decoded in one thread.
         request = replace(scan.request, limit=scan.limit, threads=min(threads, len(splits)) < processors)
+        share = None if threads == 1 else max(1, len(splits) // (_SHARES * threads))
+        groups = groups_of_splits(scan.context, splits, request, share)
 
-        def read(split: Split) -> Iterator[pa.RecordBatch]:
-            return as_batches(read_rows(scan.context, split, request), schema)
+        def read(group: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+            (first, *others) = group
+            rows = read_together(scan.context, group, request) if others else read_rows(scan.context, first, request)
+            return as_batches(rows, schema)
 
         batches = parallel_batches(
-            read, splits, threads=threads, held_bytes=batching.held_bytes, ordered=batching.ordered
+            read, groups, threads=threads, held_bytes=batching.held_bytes, ordered=batching.ordered
         )
         yield from batches if scan.limit is None else first_rows(batches, min(scan.limit, _MAX_ROWS))
 

@@ -12,4 +12,5 @@ Core types and functions:
 - ``PlacedColumns``: columns whose values come from the split, not from its files
 - ``DamagedFiles``: the damaged files that a read leaves out
 - ``read_split``: reads a split
+- ``read_together``: reads many small splits, whose rows are merged and filtered at once
 """

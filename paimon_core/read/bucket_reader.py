@@ -191,6 +191,10 @@ class BucketReader:
         keys = [f for f in fields if f.name in key]
         return naming_unsorted_file(runs, lambda file: self.file(file, keys), self.path)
 
+    def runs(self, merge: SectionMerge, early: BoundPredicate | None) -> list[Iterator[pa.RecordBatch]]:
+        """Return one iterator over the unmerged rows of each run of a section that ``early`` selects."""
+        return self._read_runs(merge.runs, merge.fields, FileRequest(early), levels=False)
+
     def section(
         self, merge: SectionMerge, *, early: BoundPredicate | None = None, late: RowFilter | None = None
     ) -> Iterator[pa.Table]:

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
-from paimon_core.codec.binary_row.rows import decode_row, to_array
+from paimon_core.codec.binary_row.rows import row_decoder, to_array
 from paimon_core.metadata.context import TableContext
 from paimon_core.plan.split import Split
 from paimon_core.predicate import BoundPredicate, Predicate
@@ -36,8 +37,10 @@ class Pushdown:
     """False: the partition of the split does not pass the filter, and no row is read."""
     fields: tuple[DataField, ...]
     """The columns to decode for the result and for the filter."""
-    constants: dict[str, pa.Scalar]
+    constants: tuple[DataField, ...]
     """The partition columns of the result that need not be decoded."""
+    values: tuple[Any, ...]
+    """The storage values of ``constants``."""
     early: BoundPredicate | None
     """The part that is tested while rows are decoded."""
     late: BoundPredicate | None
@@ -50,8 +53,8 @@ class Pushdown:
 
     def completed(self, rows: pa.Table) -> pa.Table:
         """Return the rows with the columns of ``constants`` appended."""
-        for name, value in self.constants.items():
-            rows = rows.append_column(name, pa.repeat(value, len(rows)))
+        for field, value in zip(self.constants, self.values, strict=True):
+            rows = rows.append_column(field.name, pa.repeat(to_array([value], field.type)[0], len(rows)))
         return rows
 
 
@@ -60,33 +63,47 @@ def pushdown(context: TableContext, split: Split, columns: Sequence[str], where:
 
     Raises SchemaMismatch for a filter that does not fit the schema, CorruptTable for a partition that does not decode.
     """
-    schema = context.schema
-    bound = None if where is None else where.bind(schema.fields)
-    values = {} if context.evolves else _partition_values(schema.partition_fields, split.partition)
-    row = pa.RecordBatch.from_pydict({"": pa.nulls(1), **values})
-    fixed, rest = _parted(bound, lambda used: used <= values.keys())
-    if fixed is not None and not row_mask(fixed, row).all():
-        return Pushdown(False, (), {}, None, None)
-    tested = rest.columns if rest is not None else frozenset()
-    constants = {name: row[name][0] for name in columns if name in values and name not in tested}
-    needed = dict.fromkeys([*(c for c in columns if c not in constants), *sorted(tested)])
-    if context.evolves:
-        return Pushdown(True, schema.select(list(needed)), constants, None, rest)
-    keys = {f.name for f in schema.key_fields}
-    tracked = set(TRACKING_NAMES) if context.tracks_rows else set()
-    early, late = _parted(rest, lambda used: used.isdisjoint(tracked) if split.raw else used <= keys)
-    return Pushdown(True, schema.select(list(needed)), constants, early, late)
+    return Pushdowns(context, columns, where).of(split)
 
 
-def _partition_values(fields: Sequence[DataField], partition: bytes) -> dict[str, pa.Array]:
-    """Return the values of the partition columns by name, each as an array of one value.
+class Pushdowns:
+    """How to read ``columns`` of the rows that ``where`` selects, for any split of a table.
 
-    Timestamps are left out, because a file may be read with another unit than the partition has.
+    The values of timestamps come from the files, because a file may be read with another unit than the partition has.
+    Raises SchemaMismatch for a filter that does not fit the schema.
     """
-    if not fields:
-        return {}
-    values = zip(fields, decode_row(partition, [f.type for f in fields]), strict=True)
-    return {f.name: to_array([value], f.type) for f, value in values if f.type.root not in TIMESTAMP_ROOTS}
+
+    def __init__(self, context: TableContext, columns: Sequence[str], where: Predicate | None) -> None:
+        schema = context.schema
+        bound = None if where is None else where.bind(schema.fields)
+        partition = () if context.evolves else schema.partition_fields
+        self._decode = row_decoder(tuple(f.type for f in partition)) if partition else None
+        known = {f.name: at for at, f in enumerate(partition) if f.type.root not in TIMESTAMP_ROOTS}
+        self._fixed, self._rest = _parted(bound, lambda used: used <= known.keys())
+        self._tested_fields = [(known[f.name], f) for f in partition if f.name in known] if self._fixed else []
+        tested = self._rest.columns if self._rest is not None else frozenset()
+        names = [name for name in columns if name in known and name not in tested]
+        self.constants = tuple(partition[known[name]] for name in dict.fromkeys(names))
+        """The partition columns of the result that are not decoded, in the order of ``Pushdown.values``."""
+        self._constants_at = [known[f.name] for f in self.constants]
+        needed = dict.fromkeys([*(c for c in columns if c not in names), *sorted(tested)])
+        self._fields = schema.select(list(needed))
+        keys = {f.name for f in schema.key_fields}
+        tracked = set(TRACKING_NAMES) if context.tracks_rows else set()
+        is_whole = not context.evolves  # with data evolution, no file has all columns of a row
+        self._raw = _parted(self._rest, lambda used: is_whole and used.isdisjoint(tracked))
+        self._merged = _parted(self._rest, lambda used: is_whole and used <= keys)
+
+    def of(self, split: Split) -> Pushdown:
+        """Return how to read a split; raises CorruptTable for a partition that does not decode."""
+        values = () if self._decode is None else self._decode(split.partition)
+        if self._fixed is not None:
+            tested = {f.name: to_array([values[at]], f.type) for at, f in self._tested_fields}
+            row = pa.RecordBatch.from_pydict({"": pa.nulls(1), **tested})
+            if not row_mask(self._fixed, row).all():
+                return Pushdown(False, (), (), (), None, None)
+        early, late = self._raw if split.raw else self._merged
+        return Pushdown(True, self._fields, self.constants, tuple(values[at] for at in self._constants_at), early, late)
 
 
 def _parted(

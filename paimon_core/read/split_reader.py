@@ -51,14 +51,14 @@ def read_split(context: TableContext, split: Split, request: ReadRequest) -> Ite
         if not pushed.matches:
             return
         names = [*request.columns, *(() if request.position is None else (request.position,))]
-        for table in _rows(_reader(context, split, request), split, pushed, request.position):
+        for table in _rows(reader_of(context, split, request), split, pushed, request.position):
             if len(table):
                 if request.counts is not None:
                     request.counts.rows_returned += len(table)
                 yield pushed.completed(table).select(names)
 
 
-def _reader(context: TableContext, split: Split, request: ReadRequest) -> BucketReader:
+def reader_of(context: TableContext, split: Split, request: ReadRequest) -> BucketReader:
     """Return the reader of the files of a split."""
     least = 1 if split.raw and not split.vectors else _LEAST_ROWS
     leaves_out = None

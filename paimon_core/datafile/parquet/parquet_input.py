@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from paimon_core.arrow.byte_budget import cut
 from paimon_core.codec.parquet.page_checks import Pages, read_pages, rows_of
+from paimon_core.codec.parquet.raw_footer import TAIL_BYTES
 from paimon_core.codec.parquet.thrift import parse_struct
 from paimon_core.datafile.evolution.members import leaf_paths
 from paimon_core.datafile.file_format import Arrays, ColumnRange, counted_batches
@@ -26,6 +27,10 @@ from paimon_core.types import STRING_ROOTS, DataType, TypeRoot
 BUFFER_BYTES = 1 << 18
 """Bytes of a column chunk that are read at a time; bounds memory when many files are merged."""
 
+_SMALL_FILE = TAIL_BYTES
+"""A file of at most this number of bytes is read with one call and then decoded from memory."""
+_FEW_VALUES = 1 << 16
+"""At most this number of values is decoded in the calling thread: handing columns to other threads takes longer."""
 _MANY_ROWS = 1 << 16
 """The minimum number of rows of a file whose text columns are checked for repeated values."""
 _WORST = 4
@@ -38,6 +43,9 @@ class ParquetInput:
     reads_members = True
 
     def __init__(self, source: pa.NativeFile) -> None:
+        size = source.size()
+        if size <= _SMALL_FILE and not isinstance(source, pa.BufferReader):
+            source = pa.BufferReader(source.read_at(size, 0))
         self._source = source
         self._footer = read_checked(source)
         self.schema = self._footer.schema.arrow
@@ -85,13 +93,14 @@ class ParquetInput:
             pre_buffer=False,
             page_checksum_verification=True,
         )
+        threads = use_threads and metadata.num_rows * len(wanted) > _FEW_VALUES
         columns = list(wanted)
         if any(dtype.root is TypeRoot.ROW for dtype in wanted.values()):
             found = file.schema_arrow
             parts = ((name, found.field(name).type, dtype) for name, dtype in wanted.items())
             columns = [path for part in parts for path in leaf_paths(*part)]
         for some, together in _steps(groups, rows):
-            for decoded in file.iter_batches(some, together, columns, use_threads):
+            for decoded in file.iter_batches(some, together, columns, threads):
                 for batch in cut(decoded, batch_bytes) if repeating else (decoded,):
                     arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
                     if maps_are_lists:
