@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from paimon_core.storage.object_stores.remote_file import AHEAD_BYTES, TAIL_BYTES
 
-REPEATS: Mapping[str, float] = MappingProxyType({"parquet": 2.2, "orc": 1.4})
+REPEATS: Mapping[str, float] = MappingProxyType({"orc": 1.4})
 """By format: how often a range of a file is read that does not fit into one request; 1 for other formats.
 
-Parquet files are read once for the headers of their pages, ORC files once for their checksum, in larger ranges. Then
-the columns are read in turns, which reads some ranges again. The factors are means of measured reads.
+ORC files are read once for their checksum, in larger ranges, and then for their columns. The factor is a mean of
+measured reads.
 """
 
 

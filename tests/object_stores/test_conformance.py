@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paimon_core.errors import InvalidRequest, StorageError
-from paimon_core.storage.object_stores.remote_file import discard
+from paimon_core.storage.object_stores.remote_output import discard
 from tests.object_stores.conftest import open_place
 
 REMOTE = ["s3", "gcs", "azure"]

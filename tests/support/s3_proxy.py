@@ -58,6 +58,8 @@ class Proxy:
     endpoint: str
     rule: Rule = field(default=lambda request: PASS)
     requests: list[Request] = field(default_factory=list)
+    ranges: list[tuple[str, int, int]] = field(default_factory=list)
+    """(key, position of the first byte, position after the last byte) of each answer with a part of an object."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def fault(self, request: Request) -> Fault:
@@ -123,6 +125,10 @@ def s3_proxy(upstream: str) -> Iterator[Proxy]:
             if self.command == "HEAD":
                 kept["Content-Length"] = reply.getheader("Content-Length") or "0"
             connection.close()
+            if part := reply.getheader("Content-Range"):
+                first, last = map(int, part.removeprefix("bytes ").partition("/")[0].split("-"))
+                with proxy.lock:
+                    proxy.ranges.append((unquote(urlsplit(self.path).path), first, last + 1))
             return reply.status, kept, data
 
         def answer(self, status: int, headers: dict[str, str], data: bytes, fault: Fault) -> None:

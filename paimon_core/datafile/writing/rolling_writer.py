@@ -28,7 +28,7 @@ from paimon_core.datafile.writing.external_places import ExternalPlaces
 from paimon_core.errors import PaimonError, StorageError
 from paimon_core.fileindex.builder import IndexBuilder
 from paimon_core.metadata.data_file import DataFile, index_file_name
-from paimon_core.storage.object_stores.remote_file import discard
+from paimon_core.storage.object_stores.remote_output import discard
 from paimon_core.storage.paths import FileNames, TablePaths
 from paimon_core.storage.storage import Storage
 

@@ -19,7 +19,7 @@ BASE_BYTES = 64 << 20
 MOST_BYTES = 640 << 20
 """The largest sum of the window, the row group, and their copies."""
 RUN_BYTES = 24 << 20
-"""The decoded batch of one run, with its pages."""
+"""The decoded batch of one run, with its pages, and what an object store's file keeps of the bytes read ahead."""
 COPIES = 4
 """How often a row may be in memory: decoded, merged, collected for the row group, and encoded."""
 EXPANSION = 20

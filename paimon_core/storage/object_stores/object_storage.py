@@ -20,7 +20,8 @@ from paimon_core.errors import CommitStateUnknown, InvalidRequest, PaimonError, 
 from paimon_core.storage.object_stores.connections import connection
 from paimon_core.storage.object_stores.object_store import Failure, Meaning, ObjectStore, Page, StoredObject, Upload
 from paimon_core.storage.object_stores.probe import check_conditional_write_once
-from paimon_core.storage.object_stores.remote_file import TAIL_BYTES, RemoteOutput, RemoteReader, RemoteWriter
+from paimon_core.storage.object_stores.remote_file import TAIL_BYTES, RemoteReader
+from paimon_core.storage.object_stores.remote_output import RemoteOutput, RemoteWriter
 from paimon_core.storage.secret import Secret, scrubbed
 from paimon_core.storage.storage import FileInfo, Storage
 

@@ -1,36 +1,77 @@
-"""Remote files: files of an object store as Arrow streams.
+"""Remote input: a file of an object store that is read by ranges, as an Arrow stream.
 
-A file is read by ranges. The first request reads the end of the file: the footer of a Parquet or ORC file, or all
-bytes of a small file. Later requests read the requested ranges, and at least ``AHEAD_BYTES``. A file is
-written in parts and becomes visible with ``close``. When the stream is discarded or garbage-collected, or when
-an exception leaves its ``with`` block, no file is created.
+The first request reads the end of the file: the footer of a Parquet or ORC file, or all bytes of a small file. Each
+later request reads at least ``AHEAD_BYTES``, because a store needs longer to answer than to send them.
+
+The columns of a file are decoded in turns, so reads jump between a few places and go on at each of them. What was read
+ahead at a place is kept until it has been read. So a byte is requested once, unless the columns need more than may be
+kept: then ranges are requested as they are read, without more.
 """
 
 from __future__ import annotations
 
-import contextlib
 import io
+import threading
+from bisect import bisect_right, insort
 from collections.abc import Callable
-from types import TracebackType
-from typing import Any, Protocol
-
-import pyarrow as pa
 
 TAIL_BYTES = 256 * 1024
 """The bytes to read when a file is opened: about as many as a store sends in the time of one round trip."""
 AHEAD_BYTES = 1024 * 1024
-"""The minimum number of bytes that each later request reads."""
+"""The bytes that each later request reads at least, while the file may keep as many."""
+LEAST_AHEAD_BYTES = 128 * 1024
+"""Where less than this may be kept, a request reads what was asked for, and nothing is kept."""
+KEPT_BYTES = 16 << 20
+"""The most bytes that an open file keeps: those that it read ahead."""
+ALL_KEPT_BYTES = 128 << 20
+"""The most bytes that all open files of a process keep, besides ``AHEAD_BYTES`` for each file."""
+STALE_READS = 1024
+"""A kept range that was not used by so many reads may be dropped, such as the columns of a row group that was left."""
+
+
+class _Range:
+    """Bytes that were read ahead; ``done`` is the position in the file up to which they were read without a gap."""
+
+    __slots__ = ("data", "done", "start", "used")
+
+    def __init__(self, start: int, data: bytes, used: int) -> None:
+        self.start, self.data, self.done, self.used = start, data, start, used
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.data)
+
+
+class _AllKept:
+    """The number of bytes that the files of this process keep."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.bytes = 0
+
+    def add(self, count: int) -> None:
+        with self._lock:
+            self.bytes += count
+
+
+ALL_KEPT = _AllKept()
 
 
 class RemoteReader(io.RawIOBase):
-    """A file that is read by ranges: ``fetch(start, end)`` returns exactly the bytes from ``start`` to ``end``."""
+    """A file that is read by ranges: ``fetch(start, end)`` returns exactly the bytes from ``start`` to ``end``.
+
+    One thread at a time may use it.
+    """
 
     def __init__(self, fetch: Callable[[int, int], bytes], tail: bytes, size: int) -> None:
         self._fetch = fetch
         self._size = size
         self._at = 0
         self._tail = (size - len(tail), tail)
-        self._ahead = (0, b"")
+        self._ranges: list[_Range] = []
+        self._starts: list[int] = []
+        self._kept = 0
+        self._reads = 0
 
     def readable(self) -> bool:
         """Return True."""
@@ -64,126 +105,69 @@ class RemoteReader(io.RawIOBase):
         """Return the remaining bytes of the file."""
         return self.read()
 
-    def _bytes(self, start: int, end: int) -> bytes:
-        for first, data in (self._tail, self._ahead):
-            if first <= start and end <= first + len(data):
-                return data[start - first : end - first]
-        tail_start, tail = self._tail
-        if end > tail_start:
-            return self._bytes(start, tail_start) + tail[max(0, start - tail_start) : end - tail_start]
-        if end - start >= AHEAD_BYTES:
-            return self._fetch(start, end)
-        self._ahead = (start, self._fetch(start, min(start + AHEAD_BYTES, tail_start)))
-        return self._ahead[1][: end - start]
-
-
-class Sink(Protocol):
-    """Receives the bytes of a ``RemoteWriter``; each method raises only PaimonErrors."""
-
-    def put(self, data: bytes) -> None:
-        """Write the whole file in one request."""
-
-    def part(self, data: bytes) -> None:
-        """Send the next part of a large file."""
-
-    def complete(self) -> None:
-        """Create the large file from the parts sent."""
-
-    def abort(self) -> None:
-        """Delete the parts sent so far."""
-
-
-class RemoteWriter(io.RawIOBase):
-    """Collects bytes into parts of equal size; ``close`` creates the file, unless an earlier call failed."""
-
-    def __init__(self, sink: Sink, part_bytes: int) -> None:
-        self._sink = sink
-        self._part_bytes = part_bytes
-        self._buffer = bytearray()
-        self._sent = 0
-        self._is_finished = False
-
-    def writable(self) -> bool:
-        """Return True."""
-        return True
-
-    def tell(self) -> int:
-        """Return the number of bytes written so far."""
-        return self._sent + len(self._buffer)
-
-    def write(self, data: Any) -> int:
-        """Add bytes and send full parts; return the number of bytes added."""
-        view = memoryview(data).cast("B")
-        self._buffer += view
-        while len(self._buffer) >= 2 * self._part_bytes:  # the last part must not be empty
-            self._send(self._part_bytes)
-        return len(view)
-
     def close(self) -> None:
-        """Create the file; raises StorageError when that fails."""
-        if self.closed or self._is_finished:
-            return super().close()
-        try:
-            if not self._sent:
-                self._is_finished = True
-                self._sink.put(bytes(self._buffer))
-            else:
-                self._send(len(self._buffer))
-                self._is_finished = True
-                self._sink.complete()
-        finally:
-            super().close()
-        return None
-
-    def discard(self) -> None:
-        """Close without creating the file; a second call, or a call after ``close``, does nothing."""
-        if not self._is_finished:
-            self._abort()
+        """Close the file and drop the bytes that it keeps."""
+        for one in list(self._ranges):
+            self._drop(one)
         super().close()
 
-    def _send(self, count: int) -> None:
-        part = bytes(memoryview(self._buffer)[:count])
-        try:
-            self._sink.part(part)
-        except BaseException:
-            self._abort()
-            raise
-        del self._buffer[:count]
-        self._sent += count
+    def _bytes(self, start: int, end: int) -> bytes:
+        self._reads += 1
+        parts: list[bytes] = []
+        tail_start, tail = self._tail
+        while start < end:
+            if start >= tail_start:
+                part = tail[start - tail_start : end - tail_start]
+            else:
+                part = self._kept_bytes(start, end) or self._requested(start, min(end, tail_start))
+            parts.append(part)
+            start += len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def _abort(self) -> None:
-        self._is_finished = True
-        with contextlib.suppress(OSError):  # parts that remain are not visible; a rule of the bucket can delete them
-            self._sink.abort()
+    def _kept_bytes(self, start: int, end: int) -> bytes:
+        """Return the bytes from ``start`` on that are kept, at most to ``end``; b"" if the first is not kept."""
+        one = next((one for one in self._ranges if one.start <= start < one.end), None)
+        if one is None:
+            return b""
+        one.used = self._reads
+        part = one.data[start - one.start : end - one.start]
+        if start <= one.done:
+            one.done = max(one.done, start + len(part))
+            if one.done == one.end:
+                self._drop(one)
+        return part
 
-    def __del__(self) -> None:
-        self._is_finished = True
+    def _requested(self, start: int, end: int) -> bytes:
+        """Return bytes of a request, at most to ``end``; bytes that are kept are not requested."""
+        end = min([end, *(one.start for one in self._ranges if one.start > start)])
+        ahead = self._ahead()
+        if end - start >= ahead:
+            return self._fetch(start, end)
+        following = bisect_right(self._starts, start)  # bytes of another place were requested from there on
+        most = self._starts[following] if following < len(self._starts) else self._tail[0]
+        data = self._fetch(start, max(end, min(start + ahead, most)))
+        if len(data) > end - start:
+            insort(self._starts, start)
+            self._ranges.append(kept := _Range(start, data, self._reads))
+            kept.done = end
+            self._kept += len(data)
+            ALL_KEPT.add(len(data))
+        return data[: end - start]
 
+    def _ahead(self) -> int:
+        """Return the number of bytes to read ahead: fewer while much is kept, so that many columns have a part."""
+        if self._room() < AHEAD_BYTES:
+            for one in [one for one in self._ranges if self._reads - one.used > STALE_READS]:
+                self._drop(one)
+        room = self._room()
+        ahead = min(AHEAD_BYTES, max(room // 4, min(LEAST_AHEAD_BYTES, AHEAD_BYTES)))
+        return ahead if ahead <= room else 0
 
-class RemoteOutput(pa.PythonFile):  # type: ignore[misc]
-    """A ``RemoteWriter`` as an Arrow stream; an exception in its ``with`` block discards the file."""
+    def _room(self) -> int:
+        free = max(0, ALL_KEPT_BYTES - ALL_KEPT.bytes) // 2  # files that are opened later need some, too
+        return max(min(KEPT_BYTES - self._kept, free), AHEAD_BYTES - self._kept)
 
-    def __new__(cls, writer: RemoteWriter) -> RemoteOutput:  # noqa: D102 - Arrow opens the file here
-        stream: RemoteOutput = pa.PythonFile.__new__(cls, writer, mode="w")
-        return stream
-
-    def __init__(self, writer: RemoteWriter) -> None:
-        self._writer = writer
-
-    def discard(self) -> None:
-        """Close without creating the file."""
-        self._writer.discard()
-        self.close()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close() if kind is None else self.discard()
-
-
-def discard(stream: pa.NativeFile) -> None:
-    """Close a stream whose file is not needed; on object stores the file is then not created."""
-    if isinstance(stream, RemoteOutput):
-        stream.discard()
-    else:
-        stream.close()
+    def _drop(self, one: _Range) -> None:
+        self._ranges.remove(one)
+        self._kept -= len(one.data)
+        ALL_KEPT.add(-len(one.data))

@@ -5,7 +5,7 @@ import pytest
 
 from paimon_core.errors import StorageError
 from paimon_core.storage.object_stores import remote_file
-from paimon_core.storage.object_stores.remote_file import RemoteOutput, RemoteReader, RemoteWriter, discard
+from paimon_core.storage.object_stores.remote_file import RemoteReader
 
 DATA = random.Random(1).randbytes(3_000)
 
@@ -53,6 +53,59 @@ def test_any_reads_return_the_right_bytes(monkeypatch):
             assert stream.read(count) == DATA[start : start + count]
 
 
+def columns_in_turns(file, columns, chunk, step):
+    """Read the start of each column chunk, as page checks do, then all chunks in turns; return the bytes."""
+    for column in range(columns):
+        file.seek(column * chunk)
+        file.read(5)
+    found = [b""] * columns
+    for at in range(0, chunk, step):
+        for column in range(columns):
+            file.seek(column * chunk + at)
+            found[column] += file.read(min(step, chunk - at))
+    return b"".join(found)
+
+
+def test_columns_that_are_read_in_turns_request_each_byte_once(monkeypatch):
+    file, asked = reader(monkeypatch)
+    assert columns_in_turns(file, 4, 700, 64) == DATA[:2800]
+    assert sum(end - start for start, end in asked) <= len(DATA)
+    assert len(asked) <= 2 * len(DATA) / 200
+
+
+def test_what_is_kept_is_bounded_in_a_file_and_in_a_process(monkeypatch):
+    monkeypatch.setattr(remote_file, "LEAST_AHEAD_BYTES", 50)
+    monkeypatch.setattr(remote_file, "KEPT_BYTES", 400)
+    monkeypatch.setattr(remote_file, "ALL_KEPT_BYTES", 1_000)
+    before = remote_file.ALL_KEPT.bytes
+    monkeypatch.setattr(remote_file, "ALL_KEPT_BYTES", before + 1_000)
+    opened = [reader(monkeypatch) for _ in range(8)]
+    for file, asked in opened:
+        for start in range(0, 2_800, 100):  # more columns than ranges that may be kept
+            file.seek(start)
+            file.read(7)
+        assert file._kept <= 400
+        assert sum(end - start for start, end in asked) <= 400 + 7 * 28
+    assert remote_file.ALL_KEPT.bytes - before <= 1_000 + 8 * 200
+    for file, _ in opened:
+        assert columns_in_turns(file, 7, 400, 64) == DATA[:2800]
+        file.close()
+    assert remote_file.ALL_KEPT.bytes == before
+
+
+def test_ranges_that_nobody_reads_make_room(monkeypatch):
+    monkeypatch.setattr(remote_file, "KEPT_BYTES", 400)
+    monkeypatch.setattr(remote_file, "LEAST_AHEAD_BYTES", 200)
+    monkeypatch.setattr(remote_file, "STALE_READS", 10)
+    file, asked = reader(monkeypatch)
+    for start in (0, 300):
+        file.seek(start)
+        file.read(5)
+    file.seek(600)
+    assert b"".join(file.read(5) for _ in range(60)) == DATA[600:900]
+    assert len(asked) < 2 + 60 / 2
+
+
 def test_errors_of_the_store_pass_through_arrow(monkeypatch):
     def fetch(start, end):
         raise StorageError("gone for now", path="f")
@@ -60,82 +113,3 @@ def test_errors_of_the_store_pass_through_arrow(monkeypatch):
     stream = pa.PythonFile(RemoteReader(fetch, b"", 10), mode="r")
     with pytest.raises(StorageError, match="gone for now"):
         stream.read(5)
-
-
-class Sink:
-    def __init__(self, failing=()):
-        self.calls, self.failing = [], failing
-
-    def _record(self, name, data=b""):
-        self.calls.append((name, len(data)))
-        if name in self.failing:
-            raise StorageError(name)
-
-    def put(self, data):
-        self._record("put", data)
-
-    def part(self, data):
-        self._record("part", data)
-
-    def complete(self):
-        self._record("complete")
-
-    def abort(self):
-        self._record("abort")
-
-
-def output(sink, part_bytes=10):
-    return RemoteOutput(RemoteWriter(sink, part_bytes))
-
-
-def test_a_small_file_is_one_put():
-    sink = Sink()
-    with output(sink) as out:
-        out.write(b"12345")
-        assert out.tell() == 5
-        assert sink.calls == []
-    out.close()
-    assert sink.calls == [("put", 5)]
-
-
-def test_a_large_file_is_sent_in_parts_of_equal_size():
-    sink = Sink()
-    with output(sink) as out:
-        for size in (7, 25, 0, 8):
-            out.write(bytes(size))
-    assert sink.calls == [("part", 10), ("part", 10), ("part", 10), ("part", 10), ("complete", 0)]
-
-
-@pytest.mark.parametrize("size", [5, 25])
-def test_a_stream_that_is_not_closed_creates_no_file(size):
-    for end in (discard, lambda out: None):
-        sink = Sink()
-        out = output(sink)
-        out.write(bytes(size))
-        end(out)
-        del out
-        assert not {"put", "complete"} & {name for name, _ in sink.calls}
-    sink = Sink()
-    out = output(sink)
-    out.write(bytes(size))
-    with pytest.raises(ZeroDivisionError), out:
-        raise ZeroDivisionError
-    assert sink.calls[-1] == ("abort", 0)
-
-
-def test_a_part_that_fails_aborts_the_file():
-    sink = Sink(failing=["part", "abort"])
-    out = output(sink)
-    with pytest.raises(StorageError, match="part"):
-        out.write(bytes(30))
-    out.close()
-    assert [name for name, _ in sink.calls] == ["part", "abort"]
-
-
-def test_a_failing_close_raises_once():
-    for failing in ("put", "complete"):
-        out = output(Sink(failing=[failing]))
-        out.write(bytes(5 if failing == "put" else 30))
-        with pytest.raises(StorageError, match=failing):
-            out.close()
-        discard(out)
