@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 
 from paimon_lake.check_result import CheckResult
-from paimon_lake.cli.selectors import add_selectors
+from paimon_lake.cli.selectors import add_selectors, chosen
 from paimon_lake.declarations import Settings
-from paimon_lake.declarations.agreement.selection import ordered, selected
 from paimon_lake.overview import existing, nothing_declared
 from paimon_lake.protocol import PipelineError
 from paimon_lake.session import Spark
@@ -35,7 +34,10 @@ def run_declared_checks(spark: Spark, settings: Settings, asked: argparse.Namesp
         raise PipelineError(nothing_declared(settings))
     if not 0 <= asked.history <= MOST:
         raise PipelineError(f"--history must be a number of loads from 0 to {MOST}, not {asked.history}")
-    names = selected(settings, asked.table) if asked.table else ordered(settings.tables, list(settings.tables))
+    names = chosen(settings, asked)
+    if not names:
+        print(f"no definition differs from {asked.state}")
+        return 0
     tested = [spec for name in names if (spec := settings.table(name)).checks]
     if not tested:
         raise PipelineError(f"no check is declared for {', '.join(names)}: add the key checks")

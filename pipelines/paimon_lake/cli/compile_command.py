@@ -7,9 +7,8 @@ import json
 
 import yaml
 
-from paimon_lake.cli.selectors import add_selectors
+from paimon_lake.cli.selectors import add_selectors, chosen
 from paimon_lake.declarations import Settings
-from paimon_lake.declarations.agreement.selection import ordered, selected
 from paimon_lake.overview import nothing_declared
 from paimon_lake.protocol import PipelineError
 from paimon_lake.steps.compiled import compiled
@@ -25,8 +24,9 @@ def compile_declarations(settings: Settings, asked: argparse.Namespace) -> str:
     """Return the definitions of the chosen tables (default: all) as documents of YAML, or as lines of JSON."""
     if not settings.tables:
         raise PipelineError(nothing_declared(settings))
-    names = selected(settings, asked.table) if asked.table else ordered(settings.tables, list(settings.tables))
-    found = [compiled(settings, name) for name in names]
+    found = [compiled(settings, name) for name in chosen(settings, asked)]
+    if not found:
+        return "" if asked.json else f"# no definition differs from {asked.state}"
     if asked.json:
         return "\n".join(json.dumps(one, ensure_ascii=False) for one in found)
     return "---\n".join(yaml.safe_dump(one, sort_keys=False, allow_unicode=True, width=120) for one in found).rstrip()

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
-from paimon_lake.cli.selectors import add_selectors
+from paimon_lake.cli.selectors import add_selectors, chosen
 from paimon_lake.declarations import Settings
-from paimon_lake.declarations.agreement.selection import ordered, selected, with_readers
+from paimon_lake.declarations.agreement.selection import ordered, with_readers
 from paimon_lake.loads.load import load_table
 from paimon_lake.loads.partition_ranges import Asked, asked_keys
 from paimon_lake.overview import nothing_declared
@@ -21,7 +21,7 @@ from paimon_lake.steps.load_several import NotLoaded, load_several
 def add_load_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     what = command.add_mutually_exclusive_group(required=True)
-    add_selectors(what)
+    add_selectors(command, what)
     what.add_argument("--all", action="store_true", help="load every table that has a source")
     command.add_argument("--downstream", action="store_true", help="also load the tables that are made from them")
     command.add_argument(
@@ -44,6 +44,8 @@ def load(spark: Spark, settings: Settings, asked: argparse.Namespace) -> Iterato
     wrong request, before a table is loaded.
     """
     names = _chosen(settings, asked)
+    if not names:
+        return
     wanted = Asked(tuple(asked.partition or ()), asked.since, asked.until)
     if len(names) == 1:
         (name,) = names
@@ -82,7 +84,11 @@ def _chosen(settings: Settings, asked: argparse.Namespace) -> list[str]:
         raise PipelineError(nothing_declared(settings))
     if asked.all and asked.downstream:
         raise PipelineError("--downstream has no effect with --all, which loads every table: remove one of them")
-    names = list(settings.tables) if asked.all else selected(settings, asked.table)
+    if asked.all and asked.state is not None:
+        raise PipelineError("--state has no effect with --all, which loads every table: remove one of them")
+    names = list(settings.tables) if asked.all else chosen(settings, asked)
+    if not names:
+        _say(f"nothing to load: no definition differs from {asked.state}")
     if asked.downstream:
         names = list(with_readers(settings.tables, names))
     names = ordered(settings.tables, names)

@@ -24,9 +24,8 @@ from paimon_lake.cli.check_command import add_test_arguments, run_declared_check
 from paimon_lake.cli.compile_command import add_compile_arguments, compile_declarations
 from paimon_lake.cli.follow_command import add_arguments, follow
 from paimon_lake.cli.lake_commands import SETTINGS_ONLY, add_lake_commands, lines_of, write_new
-from paimon_lake.cli.selectors import add_selectors
+from paimon_lake.cli.selectors import add_selectors, chosen
 from paimon_lake.declarations import Settings, SettingsError, load_settings
-from paimon_lake.declarations.agreement.selection import selected
 from paimon_lake.overview import existing, lake_text, nothing_declared, overviews, with_lags
 from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult, TablesFailed
 from paimon_lake.session import JVM_ERRORS, Spark, jvm_has_ended, spark_reason, start_session
@@ -105,9 +104,10 @@ def _code_of(settings: Settings, asked: argparse.Namespace) -> int | None:
     """Run a command that is no step and return its exit code; None for a step."""
     match asked.command:
         case "show":
-            return _show(settings, asked.table)
+            return _show(settings, asked)
         case "compile":
-            print(compile_declarations(settings, asked))
+            if text := compile_declarations(settings, asked):
+                print(text)
             return 0
         case "test":
             return run_declared_checks(lambda: start_session(settings), settings, asked)
@@ -241,10 +241,13 @@ def _compact(spark: Spark, settings: Settings, asked: argparse.Namespace) -> lis
     return [compact(spark, settings, asked.table, **chosen)]
 
 
-def _show(settings: Settings, selectors: Sequence[str] | None) -> int:
+def _show(settings: Settings, asked: argparse.Namespace) -> int:
     if not settings.tables:
         raise PipelineError(nothing_declared(settings))
-    names = None if selectors is None else selected(settings, selectors)
+    names = None if asked.table is None and asked.state is None else chosen(settings, asked)
+    if names == []:
+        print(f"no definition differs from {asked.state}")
+        return 0
     found = with_lags(settings, overviews(settings, names))
     if not found and names is not None:
         raise PipelineError(f"not in {settings.warehouse} yet: {', '.join(names)}; `apply` creates the declared tables")

@@ -1,7 +1,8 @@
 """Selection: the tables that selectors name, in the order in which they are loaded.
 
-A selector is the name of a table, or ``tag:NAME`` for all tables with this tag. ``+`` before it adds the tables from
-which these are made, ``+`` after it the tables that are made from these; both directions are followed to their ends.
+A selector is the name of a table, ``tag:NAME`` for all tables with this tag, or ``changed`` for the tables whose
+definitions differ from an earlier folder. ``+`` before it adds the tables from which these are made, ``+`` after it the
+tables that are made from these; both directions are followed to their ends.
 """
 
 from __future__ import annotations
@@ -14,22 +15,36 @@ from paimon_lake.declarations.errors import SettingsError, nearest
 from paimon_lake.declarations.settings import Settings
 from paimon_lake.declarations.table import TableSpec
 
+CHANGED = "changed"
 _TAG = "tag:"
 
 
-def selected(settings: Settings, selectors: Collection[str]) -> list[str]:
+def selected(settings: Settings, selectors: Collection[str], changed: Collection[str] = ()) -> list[str]:
     """Return the names of the tables that the selectors name, each after its inputs and the tables that it looks up.
 
-    Raises SettingsError for a table that is not declared and for a tag that no table has.
+    ``changed``: the tables that the selector ``changed`` names. Raises SettingsError for a table that is not declared
+    and for a tag that no table has.
     """
     chosen: set[str] = set()
     for selector in selectors:
-        word = selector.removeprefix("+").removesuffix("+")
-        names = _with_tag(settings, word) if word.startswith(_TAG) else [settings.table(word).name]
+        word = _word(selector)
+        if word == CHANGED:
+            names = list(changed)
+        else:
+            names = _with_tag(settings, word) if word.startswith(_TAG) else [settings.table(word).name]
         before = with_inputs(settings.tables, names) if selector.startswith("+") else set()
         after = with_readers(settings.tables, names) if selector.endswith("+") else set()
         chosen |= {*names, *before, *after}
     return ordered(settings.tables, chosen)
+
+
+def has_changed(selectors: Iterable[str]) -> bool:
+    """Whether one of the selectors is ``changed``."""
+    return any(_word(selector) == CHANGED for selector in selectors)
+
+
+def _word(selector: str) -> str:
+    return selector.removeprefix("+").removesuffix("+")
 
 
 def ordered(tables: Mapping[str, TableSpec], names: Collection[str]) -> list[str]:
