@@ -12,6 +12,8 @@ from typing import Any
 import dagster as dg
 
 from paimon_core.errors import PaimonError
+from paimon_dagster.markdown import quoted
+from paimon_dagster.sample_metadata import CHANGES, SAMPLE, sample_metadata
 from paimon_lake.declarations import Settings
 from paimon_lake.protocol import PipelineError, StepResult
 from paimon_lake.steps.doctor import finding_text
@@ -19,24 +21,28 @@ from paimon_lake.steps.examine import Examined, examine
 
 HEALTH = "paimon/health"
 """The key of the Markdown text with the findings and the pictures."""
+LARGE = (HEALTH, SAMPLE, CHANGES)
+"""The keys that only one event of a run has."""
 MOST_FINDINGS = 10
 MOST_BYTES = 64 << 10
 """The largest Markdown text of an event. Pictures that do not fit are left out, the last of them first."""
 
 
 def health_metadata(settings: Settings, name: str) -> dict[str, Any]:
-    """Return the score, the measures and the pictures of a table.
+    """Return the score, the measures and the pictures of a table, and the rows that its declaration shows.
 
     A table that cannot be examined has one entry that says why, because the event is about a step that succeeded.
     """
+    sample = sample_metadata(settings, name)
     try:
         examined = examine(settings, name)
     except (PaimonError, PipelineError) as error:
-        return {"paimon/health_problem": str(error)}
+        return {"paimon/health_problem": str(error), **sample}
     health = examined.health
     numbers = {"score": health.score, "findings": len(health.findings), **health.measures}
     return {
         HEALTH: dg.MetadataValue.md(health_markdown(examined)),
+        **sample,
         **{f"paimon/{key}": value for key, value in numbers.items()},
     }
 
@@ -47,8 +53,8 @@ def with_health(settings: Settings) -> Callable[[StepResult], dict[str, Any]]:
 
 
 def without_pictures(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata without the pictures, for the events of the other partitions of a run."""
-    return {key: value for key, value in metadata.items() if key != HEALTH}
+    """Return metadata without the pictures and rows, for the events of the other partitions of a run."""
+    return {key: value for key, value in metadata.items() if key not in LARGE}
 
 
 def health_markdown(examined: Examined) -> str:
@@ -71,12 +77,6 @@ def health_markdown(examined: Examined) -> str:
     if left_out:
         parts.append(f"Pictures that are too large for an event: {', '.join(left_out)}. `paimon-core report` has them.")
     return "\n\n".join(parts)
-
-
-def quoted(text: str) -> str:
-    """Return text as Markdown in which no character is markup; line breaks become spaces."""
-    escaped = "".join(f"\\{c}" if c in "\\`*_{}[]()#+-.!|<>~&$:" else c for c in text)
-    return " ".join(escaped.split())
 
 
 def image(name: str, svg: str) -> str:

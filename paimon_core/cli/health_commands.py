@@ -159,10 +159,7 @@ def _placed(health: Health, place: str) -> Health:
     """Return the health; ``place``, the arguments that name the catalog, is appended to the commands of findings."""
     if not place:
         return health
-    findings = [
-        dataclasses.replace(f, command=" && ".join(f"{one} {place}" for one in f.command.split(" && ")))
-        for f in health.findings
-    ]
+    findings = [dataclasses.replace(f, commands=tuple(f"{one} {place}" for one in f.commands)) for f in health.findings]
     return dataclasses.replace(health, findings=tuple(findings))
 
 

@@ -56,8 +56,8 @@ class Finding:
     """Where the threshold is set: a field of ``Thresholds``, or an option."""
     text: str
     """One or two sentences: what was measured, where, and what it costs."""
-    command: str
-    """The command that mends the problem, as typed on a command line."""
+    commands: tuple[str, ...]
+    """The commands that mend the problem, one after the other, each as typed on a command line."""
     mend_cost: str
     """What the command costs, such as the bytes that it rewrites."""
     cost_bytes: int = 0
@@ -68,6 +68,11 @@ class Finding:
     """What ``Table.mend`` needs, such as the names of tags; JSON values."""
     safe: bool = False
     """Whether ``doctor --fix`` runs the mend without being asked for it by name: nothing that is readable is lost."""
+
+    @property
+    def command(self) -> str:
+        """All commands as one line of a shell, which ends at the first command that fails."""
+        return " && ".join(self.commands)
 
     @property
     def yaml(self) -> str:
@@ -114,7 +119,16 @@ class Health:
 
     def to_plain(self) -> dict[str, Any]:
         """Return this object as values of JSON types."""
-        findings = [{**asdict(f), "options": dict(f.options), "arguments": dict(f.arguments)} for f in self.findings]
+        findings = [
+            {
+                **asdict(f),
+                "commands": list(f.commands),
+                "command": f.command,
+                "options": dict(f.options),
+                "arguments": dict(f.arguments),
+            }
+            for f in self.findings
+        ]
         return {
             "table": self.table,
             "branch": self.branch,

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from paimon_core.health.finding import Health, Severity
 from paimon_core.health.page.page import LakePage
-from paimon_dagster.health_metadata import quoted
+from paimon_dagster.markdown import quoted
 from paimon_dagster.resources import lake_key, lake_of
 from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.declarations import Settings, SettingsError

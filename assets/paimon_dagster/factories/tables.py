@@ -9,7 +9,7 @@ import dagster as dg
 
 from paimon_dagster.column_lineage import lineage_metadata
 from paimon_dagster.factories.checks import check_evaluation
-from paimon_dagster.health_metadata import HEALTH, health_metadata, without_pictures
+from paimon_dagster.health_metadata import LARGE, health_metadata, without_pictures
 from paimon_dagster.metadata import data_version, materialized, result_metadata, retries, run_properties
 from paimon_dagster.partitions import mapping, partitions_of_run
 from paimon_dagster.resources import lake_of, resource_keys, spark_of
@@ -145,9 +145,9 @@ def _more(
         for event in _events(settings, translator, other, f"loaded together with {spec.name}, whose slot it shares"):
             context.log_event(event)
     health = health_metadata(settings, spec.name)
-    if keys is not None and len(keys) > 1 and HEALTH in health:
-        asset = translator.asset_key(spec)
-        context.add_asset_metadata({HEALTH: health[HEALTH]}, asset_key=asset, partition_key=keys[-1])
+    large = {key: health[key] for key in LARGE if key in health}
+    if keys is not None and len(keys) > 1 and large:
+        context.add_asset_metadata(large, asset_key=translator.asset_key(spec), partition_key=keys[-1])
         health = without_pictures(health)
     return {**health, **lineage_metadata(context, settings, spec, translator, result)}
 

@@ -40,7 +40,7 @@ def hot_bucket(facts: Facts) -> Iterator[Finding]:
         text=f"{bucket_text(facts, at)} has {megabytes(int(layout.bytes[at]))}, {times:,.0f} times the mean of the "
         f"other {counted(buckets - 1, 'bucket')}, because few values of ({keys}) have most rows: reads and compactions "
         "of it run alone. If a few values have most rows, other columns in bucket-key spread them, else more buckets",
-        command=_rescale(facts, _more(buckets)),
+        commands=_rescale(facts, _more(buckets)),
         mend_cost=f"reads and rewrites {megabytes(size)}; it helps only when the rows have different bucket keys",
         cost_bytes=int(layout.bytes[at] - others[at]),
         options={"bucket": str(_more(buckets))},
@@ -53,9 +53,8 @@ def _more(buckets: int) -> int:
     return 2 * buckets + 1
 
 
-def _rescale(facts: Facts, buckets: int) -> str:
-    alter = facts.command("alter", f"SET ('bucket' = '{buckets}')")
-    return f"{alter} && {facts.command('rescale')}"
+def _rescale(facts: Facts, buckets: int) -> tuple[str, ...]:
+    return facts.command("alter", f"SET ('bucket' = '{buckets}')"), facts.command("rescale")
 
 
 def too_many_buckets(facts: Facts) -> Iterator[Finding]:
@@ -82,7 +81,7 @@ def too_many_buckets(facts: Facts) -> Iterator[Finding]:
         text=f"{int(per_partition[ill].max())} buckets{_of_partitions(facts, ill)} have {megabytes(size / buckets)} on "
         f"average: each full scan opens about {avoidable:,} more files than with "
         f"{counted(wanted, 'bucket')}",
-        command=_rescale(facts, wanted),
+        commands=_rescale(facts, wanted),
         mend_cost=f"reads and rewrites {megabytes(size)}",
         cost_bytes=REQUESTS_A_FILE * avoidable * REQUEST_BYTES,
         options={"bucket": str(wanted)},
@@ -110,7 +109,7 @@ def too_few_buckets(facts: Facts) -> Iterator[Finding]:
         text=f"{counted(int(layout.total_buckets[at]), 'bucket')}{partition_text(facts, int(layout.partition[at]))} "
         f"with {megabytes(float(mean[at]))} on average: only so many tasks can read, merge or compact them at the same "
         "time, and each compaction rewrites a large bucket",
-        command=_rescale(facts, wanted),
+        commands=_rescale(facts, wanted),
         mend_cost=f"reads and rewrites {megabytes(size)}",
         cost_bytes=0,
         options={"bucket": str(wanted)},
@@ -135,7 +134,7 @@ def small_partitions(facts: Facts) -> Iterator[Finding]:
         threshold_from="small_partitions",
         text=f"{count:,} partitions by ({keys}) have {megabytes(mean)} on average: each full scan opens "
         f"{layout.total_files:,} files, and a compaction cannot combine files of several partitions",
-        command=facts.command("expire partitions", "--older-than", "365 d", "--apply"),
+        commands=(facts.command("expire partitions", "--older-than", "365 d", "--apply"),),
         mend_cost="removes the rows of partitions that are older; to keep all rows, write them into a new table with "
         f"coarser partitions, such as months, which rewrites {megabytes(layout.total_bytes)}",
         cost_bytes=REQUESTS_A_FILE * max(0, files) * REQUEST_BYTES,

@@ -40,7 +40,7 @@ def many_sorted_runs(facts: Facts) -> Iterator[Finding]:
         text=f"{bucket_text(facts, int(np.argmax(layout.runs)))} has {most} sorted runs, more than the {trigger} that "
         f"start a compaction{also}: {'compactions have to merge' if hidden else 'each read merges'} {megabytes(size)}"
         + (f". Writes wait for compactions from {stop} on" if waits else ""),
-        command=facts.command("compact"),
+        commands=(facts.command("compact"),),
         mend_cost=f"reads and rewrites at most {megabytes(size)}",
         cost_bytes=int(layout.merged_bytes[ill].sum() * (MERGE_FACTOR - 1)),
         safe=True,
@@ -64,7 +64,7 @@ def small_files(facts: Facts) -> Iterator[Finding]:
         threshold_from="avoidable_files",
         text=f"{files:,} files of {megabytes(layout.total_bytes / max(1, files))} on average, of which {avoidable:,} "
         f"would not be needed: each full scan makes {requests:,} more requests",
-        command=facts.command("compact", "--full"),
+        commands=(facts.command("compact", "--full"),),
         mend_cost=f"reads and rewrites {megabytes(size)}",
         cost_bytes=requests * REQUEST_BYTES,
         safe=True,
@@ -86,7 +86,7 @@ def kept_deletes(facts: Facts) -> Iterator[Finding]:
         threshold_from="deleted_share",
         text=f"{deleted:,} of the {rows:,} rows in files delete another row or are deleted: each read decodes them, "
         "and the deleted values can still be read from the files",
-        command=facts.command("compact", "--full"),
+        commands=(facts.command("compact", "--full"),),
         mend_cost=f"reads and rewrites at most {megabytes(size)}",
         cost_bytes=int(size * deleted / rows),
         safe=True,
@@ -119,7 +119,7 @@ def old_level_0(facts: Facts) -> Iterator[Finding]:
         threshold_from="level_0_hours",
         text=f"{counted(int(ill.sum()), 'bucket')} with files of level 0 that are up to {age:,.0f} hours old: no "
         "compaction runs" + (", and batch reads do not see their rows" if hidden else ""),
-        command=facts.command("compact", "--full"),
+        commands=(facts.command("compact", "--full"),),
         mend_cost=f"reads and rewrites at most {megabytes(size)}",
         cost_bytes=int(layout.merged_bytes[ill].sum() * (MERGE_FACTOR - 1)),
         safe=True,
@@ -139,7 +139,7 @@ def waiting_rows(facts: Facts) -> Iterator[Finding]:
         threshold_from="level_0_hours",
         text=f"{counted(waiting.rows, 'row')} in {counted(waiting.files, 'file')} of the postpone bucket for up to "
         f"{age:,.0f} hours: no read sees them before a compaction, and no compaction runs",
-        command=facts.command("compact"),
+        commands=(facts.command("compact"),),
         mend_cost=f"reads and rewrites {megabytes(waiting.bytes)}, and what the buckets then compact",
         cost_bytes=waiting.bytes,
         safe=True,

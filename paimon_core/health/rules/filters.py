@@ -50,7 +50,7 @@ def unindexed_filters(facts: Facts) -> Iterator[Finding]:
         threshold_from="filter_read_share",
         text=f"{scans:,} recorded scans compared {names} with values, and their plans kept {read:.0%} of the files: "
         "without a file index of these columns, each such scan reads files that may have no matching row",
-        command=f"{facts.command('alter', *changes)} && {facts.command('rewrite-file-index')}",
+        commands=(facts.command("alter", *changes), facts.command("rewrite-file-index")),
         mend_cost=f"reads these columns of {megabytes(size)} and writes index files; new files get the indexes, too",
         cost_bytes=int(size * read) // 2,
         arguments={"changes": changes},
@@ -83,7 +83,7 @@ def unused_indexes(facts: Facts) -> Iterator[Finding]:
         threshold_from="filter_days",
         text=f"columns {', '.join(ill)} have a file index, but none of the {filters.scans:,} scans that were recorded "
         f"({DIRECTORY}) filtered them in the last {limits.filter_days:,.0f} days: each written file pays for the index",
-        command=facts.command("alter", *changes),
+        commands=(facts.command("alter", *changes),),
         mend_cost="writes a new schema: new files have no such index; existing files keep it until they are rewritten",
         arguments={"changes": changes},
     )

@@ -31,7 +31,7 @@ def damaged_snapshots(facts: Facts) -> Iterator[Finding]:
         threshold_from="always a finding",
         text=f"{first} cannot be read: {error}{more}. The latest version can be read, but expiry and the removal of "
         "orphans fail, and the bytes that old versions hold are not all known",
-        command=" && ".join(facts.command_on(branch, "repair", "--apply") for branch in on),
+        commands=tuple(facts.command_on(branch, "repair", "--apply") for branch in on),
         mend_cost="moves the files that cannot be read, and all snapshots before them, to a quarantine: these versions "
         "can then no longer be read. Without --apply it prints the plan",
         arguments={"branches": on},
@@ -62,8 +62,10 @@ def no_expiry(facts: Facts) -> Iterator[Finding]:
         text=f"{count:,} snapshots have not expired, the oldest is {age:,.1f} days old: {megabytes(held.snapshots)} of "
         "data files are kept for them that the latest version does not use"
         + (f"; consumer {reader.name} keeps snapshots from {reader.next_snapshot} on" if reader else ""),
-        command=facts.command(
-            "expire snapshots", "--keep-last", "1", "--keep-max", str(keep), "--limit", str(count), "--apply"
+        commands=(
+            facts.command(
+                "expire snapshots", "--keep-last", "1", "--keep-max", str(keep), "--limit", str(count), "--apply"
+            ),
         ),
         mend_cost=f"reads the metadata of the snapshots and deletes at most {megabytes(freed)}; the versions before "
         f"the last {keep} can no longer be read",
@@ -103,7 +105,7 @@ def stale_tags(facts: Facts) -> Iterator[Finding]:
         threshold_from="tags" if is_many else "tag_days",
         text=f"{counted(len(kept), 'tag')} without a time of retention, the oldest ({ill[0].tag.name}) is {age:,.1f} "
         f"days old: {megabytes(size)} of data files are kept only for the oldest {len(ill)}",
-        command=facts.fix_command("stale-tags", "tags", "tag_days"),
+        commands=(facts.fix_command("stale-tags", "tags", "tag_days"),),
         mend_cost=f"deletes the oldest {counted(len(ill), 'tag')} and frees at most {megabytes(size)}; these versions "
         "can then no longer be read. To delete one: paimon-core tags delete",
         cost_bytes=size,
@@ -134,7 +136,7 @@ def forgotten_branches(facts: Facts) -> Iterator[Finding]:
         threshold_from="branch_days",
         text=f"nobody has committed to {'branch' if len(ill) == 1 else 'branches'} {names} for {age:,.1f} days: only "
         f"{'it uses' if len(ill) == 1 else 'they use'} {megabytes(size)} of data files",
-        command=" && ".join(facts.command("branches delete", one.name, "--apply") for one in ill),
+        commands=tuple(facts.command("branches delete", one.name, "--apply") for one in ill),
         mend_cost=f"deletes the rows that only {'it has' if len(ill) == 1 else 'they have'}; an orphan removal then "
         f"frees {megabytes(size)}",
         cost_bytes=size,
@@ -162,7 +164,7 @@ def dead_consumers(facts: Facts) -> Iterator[Finding]:
         threshold_from="consumer_days",
         text=f"consumer {first.name} has not read for {age:,.1f} days and is {latest.id - first.next_snapshot + 1:,} "
         f"snapshots behind: no snapshot from {first.next_snapshot} on can expire",
-        command=facts.fix_command("dead-consumer", "consumer_days"),
+        commands=(facts.fix_command("dead-consumer", "consumer_days"),),
         mend_cost=f"deletes the position of {counted(len(ill), 'consumer')}: a reader with this name that starts again "
         "begins where it is told to, and may miss changes",
         cost_bytes=facts.held.snapshots,

@@ -35,7 +35,7 @@ def many_manifests(facts: Facts) -> Iterator[Finding]:
         threshold_from="manifests" if not is_dead else "dead_entries_ratio",
         text=f"{count:,} manifests of {megabytes(size)} have {entries:,} entries for {files:,} live files: each plan "
         "that is not cached reads them",
-        command=facts.command("compact-manifests"),
+        commands=(facts.command("compact-manifests"),),
         mend_cost=f"reads {megabytes(size)} and writes the entries of {files:,} files",
         cost_bytes=int(size * (1 - min(1.0, files / max(entries, 1)))) + (count - 1) * REQUEST_BYTES,
         safe=True,
@@ -60,7 +60,7 @@ def useless_indexes(facts: Facts) -> Iterator[Finding]:
         threshold_from="always a finding",
         text=f"columns {names} have a file index, but a partition column or the first column of the primary key "
         "chooses files by partitions and key ranges: each written file pays for an index that finds nothing more",
-        command=facts.command("alter", *changes),
+        commands=(facts.command("alter", *changes),),
         mend_cost="writes a new schema: new files have no such index; existing files keep it until they are rewritten",
         cost_bytes=0,
         arguments={"changes": changes},
@@ -95,7 +95,7 @@ def missing_indexes(facts: Facts) -> Iterator[Finding]:
         threshold_from="half of the files",
         text=f"{without:,} of {files:,} files lack the file indexes that the options declare: filters on these columns "
         f"read {megabytes(size)} that they might leave out",
-        command=facts.command("rewrite-file-index"),
+        commands=(facts.command("rewrite-file-index"),),
         mend_cost=f"reads the indexed columns of {megabytes(size)} and writes index files",
         cost_bytes=0,
         safe=True,
@@ -115,7 +115,7 @@ def conflicting_options(facts: Facts) -> Iterator[Finding]:
         threshold=0,
         threshold_from="always a finding",
         text="; ".join(texts),
-        command=facts.command("alter", *changes),
+        commands=(facts.command("alter", *changes),),
         mend_cost="writes one new schema file; later writes and maintenance obey it",
         cost_bytes=0,
         arguments={"changes": changes},

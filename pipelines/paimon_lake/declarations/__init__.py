@@ -21,6 +21,7 @@ from paimon_lake.declarations.folder import (
     load_settings,
 )
 from paimon_lake.declarations.rejects import Rejects
+from paimon_lake.declarations.sample import Sample
 from paimon_lake.declarations.settings import DagsterSettings, Settings, SparkSettings
 from paimon_lake.declarations.table import TableSpec
 from paimon_lake.declarations.upkeep import Compaction, Retention
@@ -33,6 +34,7 @@ __all__ = [
     "DagsterSettings",
     "Rejects",
     "Retention",
+    "Sample",
     "Settings",
     "SettingsError",
     "SparkSettings",

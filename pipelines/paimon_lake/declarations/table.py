@@ -14,6 +14,7 @@ from paimon_lake.declarations.errors import Mistake, nearest
 from paimon_lake.declarations.model import Model, Names, Texts
 from paimon_lake.declarations.partitions import Partitions
 from paimon_lake.declarations.rejects import Rejects
+from paimon_lake.declarations.sample import Sample, check_sample
 from paimon_lake.declarations.schedule import Schedule, schedule_of
 from paimon_lake.declarations.sources.change_events import check_events, has_events
 from paimon_lake.declarations.sources.followed import check_followed, check_lag
@@ -120,6 +121,8 @@ class TableSpec(Model):
     """Whether the nightly job tags the latest snapshot."""
     retention: Retention = Retention()
     """The limits below which maintenance deletes nothing."""
+    sample: Sample | None = None
+    """Rows of the table that Dagster shows. Without this key it shows no row."""
     mark_done: bool = False
     """Whether loads mark the partitions that they loaded with a file ``_SUCCESS``; ``partitions.column`` must be the
     only column in ``partition_by``."""
@@ -243,6 +246,7 @@ class TableSpec(Model):
         check_kafka(self)
         check_lookups(self)
         check_lake_table(self)
+        check_sample(self.sample, tuple(self.columns), self.partition_by)
         self._check_mode()
         self._check_schedule()
         check_lag(self)
@@ -378,6 +382,7 @@ class TableSpec(Model):
         yield ("primary_key",), self.primary_key
         yield ("natural_key",), self.natural_key
         yield ("partition_by",), self.partition_by
+        yield ("sample", "hide"), () if self.sample is None else self.sample.hide
         if self.partitions is not None and self.partitions.column:
             yield ("partitions", "column"), (self.partitions.column,)
         if isinstance(self.source, FilesSource | KafkaSource):

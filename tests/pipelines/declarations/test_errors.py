@@ -13,6 +13,7 @@ from paimon_lake.declarations.errors import SettingsError, nearest, sentence, te
 from paimon_lake.declarations.maintenance import Maintenance
 from paimon_lake.declarations.partitions import Partitions
 from paimon_lake.declarations.rejects import Rejects
+from paimon_lake.declarations.sample import Sample
 from paimon_lake.declarations.schedule import Schedule
 from paimon_lake.declarations.settings import DagsterSettings, EnvironmentSettings, SparkSettings
 from paimon_lake.declarations.sources.kinds import Kinds
@@ -28,6 +29,7 @@ MODELS = {
     "rejects": [Rejects],
     "compaction": [Compaction],
     "retention": [Retention],
+    "sample": [Sample],
 }
 VALID: dict[str, dict[str, Any]] = {
     "files": {"path": "x.csv"},

@@ -207,3 +207,19 @@ def test_metrics_need_their_package(lake, capsys, monkeypatch):
     code, out, err = run(capsys, "metrics", "--warehouse", lake)
     assert (code, out) == (2, "")
     assert "pip install paimon-core[metrics]" in err
+
+
+def test_the_place_of_the_catalog_is_added_to_each_command_and_not_inside_of_names(tmp_path, capsys):
+    warehouse = str(tmp_path / "lake")
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("db")
+    schema = pa.schema([("id", pa.int64()), ("a && b", pa.string())])
+    options = {"bucket": "1", "file-index.bloom-filter.columns": "id,a && b"}
+    catalog.create_table("db.odd", schema, primary_key=["id"], options=options).write(
+        pa.table([[1], ["a"]], schema=schema)
+    )
+    (finding,) = json.loads(run(capsys, "doctor", "--json", "--warehouse", warehouse)[1])["tables"][0]["findings"]
+    change = "SET ('file-index.bloom-filter.columns' = 'a && b')"
+    (command,) = finding["commands"]
+    assert shlex.split(command) == ["paimon-core", "alter", "db.odd", change, "--warehouse", warehouse]
+    assert finding["command"] == command
