@@ -28,8 +28,9 @@ class Batching:
 
     ordered: bool = True
     threads: int | None = None
-    """The number of splits to read at the same time; None: at most 8, fewer with fewer processors, 1 with a limit or for
-    small files on the local disk.
+    """The number of splits to read at the same time.
+
+    None: at most 8, fewer with fewer processors, 1 with a limit or for small files on the local disk.
     """
     held_bytes: int | None = HELD_BYTES
     """The bytes of batches that may wait for the consumer; None: no bound."""

@@ -107,9 +107,10 @@ class Scan(Displayed, ScanDescription):
 
         The rows of a scan are always in the same order, unless ``ordered`` is false: then each batch is returned as
         soon as it is ready. ``threads``: the number of splits to read at the same time, by default one per processor,
-        at most 8, and 1 with a ``limit`` or for small files on the local disk. ``held_bytes``: the threads pause when this many bytes of batches wait to be
-        consumed; in addition, each thread holds one batch, or one key window of a merge. The threads end when the
-        stream is at its end, fails or is deleted. Raises InvalidRequest for numbers below 1.
+        at most 8, and 1 with a ``limit`` or for small files on the local disk. ``held_bytes``: the threads pause when
+        this many bytes of batches wait to be consumed; in addition, each thread holds one batch, or one key window of a
+        merge. The threads end when the stream is at its end, fails or is deleted. Raises InvalidRequest for numbers
+        below 1.
         """
         threads = None if threads is None else at_least_one("threads", threads, 1)
         held_bytes = at_least_one("held_bytes", held_bytes, HELD_BYTES)

@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from paimon_core.arrow.byte_budget import BATCH_BYTES
 from paimon_core.codec.arrays import Positions
+from paimon_core.datafile.file_format import FileInput
 from paimon_core.datafile.reading.file_request import ALL_ROWS, FileRequest
 from paimon_core.datafile.reading.read_counts import ReadCounts
-from paimon_core.datafile.reading.reader import read_batches
-from paimon_core.errors import CorruptTable
+from paimon_core.datafile.reading.reader import opened_small, read_batches
+from paimon_core.errors import CorruptTable, PaimonError
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.lsm.key_windows import WINDOW_BYTES, WINDOW_ROWS, windows
@@ -73,6 +74,9 @@ class BucketReader:
     reader.
     """
 
+    held: dict[str, FileInput] = field(default_factory=dict)
+    """By file name: the files that ``open_small`` has opened and ``file`` has not read yet."""
+
     @cached_property
     def engine(self) -> MergeEngine:
         """The table's merge engine.
@@ -118,6 +122,7 @@ class BucketReader:
             batch_bytes=max(_LEAST_BATCH_BYTES, min(BATCH_BYTES, WINDOW_BYTES // beside)),
             threads=self.threads,
             counts=self.counts,
+            held=self.held.pop(file.file_name, None),
         )
         batches = read_batches(
             context.storage, path, file=file, file_schema=file_schema, read_fields=fields, request=request
@@ -130,6 +135,18 @@ class BucketReader:
             yield from batches
         else:
             yield from (kept for kept in map(self.keep, batches) if len(kept))
+
+    def open_small(self, file: DataFile) -> None:
+        """Open a small file now, so that ``file`` need not open it.
+
+        A file that is larger or damaged is not opened. The caller bounds the number of open files.
+        """
+        schema = self.context.schemas.read(file.schema_id)
+        if self.context.tracks_rows:
+            return
+        with contextlib.suppress(PaimonError):  # raised again when the file is read
+            if (found := opened_small(self.context.storage, self.path(file), file, schema)) is not None:
+                self.held[file.file_name] = found
 
     def _until_damage(
         self, batches: Iterator[pa.RecordBatch], file: DataFile, leaves_out: Callable[[CorruptTable, str, int], bool]

@@ -45,6 +45,8 @@ _GROUP = 512
 """The largest number of splits of a group."""
 _SECTION_BYTES = 1 << 20
 """The bytes of decoded rows of a section that is merged together with others."""
+_OPEN_SPLITS = 32
+"""The number of splits whose files are opened together. The files of a split take at most ``_FILE_BYTES``."""
 _NUMBER = "\x00split"
 
 
@@ -103,17 +105,18 @@ def read_together(context: TableContext, splits: Sequence[Split], request: ReadR
     The rows of the splits before a damaged file are returned before the error is raised.
     """
     held = _Held(context, request)
-    for split in splits:
-        try:
-            for piece in held.pieces(split):
-                if not held.fits(piece):
-                    yield from held.tables()
-                held.add(piece)
-                if piece.sources is None:
-                    yield from held.tables()
-        except PaimonError:
-            yield from held.tables()
-            raise
+    try:
+        for start in range(0, len(splits), _OPEN_SPLITS):
+            for part in [held.opened(split) for split in splits[start : start + _OPEN_SPLITS]]:
+                for piece in held.pieces(*part):
+                    if not held.fits(piece):
+                        yield from held.tables()
+                    held.add(piece)
+                    if piece.sources is None:
+                        yield from held.tables()
+    except PaimonError:
+        yield from held.tables()
+        raise
     yield from held.tables()
 
 
@@ -170,13 +173,21 @@ class _Held:
         self.waiting.append(piece)
         self.size += piece.size
 
-    def pieces(self, split: Split) -> Iterator[_Piece]:
-        """Read the rows of a split."""
+    def opened(self, split: Split) -> tuple[Split, Pushdown, BucketReader]:
+        """Open the files of a split whose partition matches the filter."""
         with naming_expired_snapshot(self.context, split):
             pushed = self.pushdowns.of(split)
-            if not pushed.matches:
-                return
-            reader = reader_of(self.context, split, self.request)
+        reader = reader_of(self.context, split, self.request)
+        if pushed.matches:
+            for file in split.files:
+                reader.open_small(file)
+        return split, pushed, reader
+
+    def pieces(self, split: Split, pushed: Pushdown, reader: BucketReader) -> Iterator[_Piece]:
+        """Read the rows of a split."""
+        if not pushed.matches:
+            return
+        with naming_expired_snapshot(self.context, split):
             yield from self._raw(split, pushed, reader) if split.raw else self._merged(split, pushed, reader)
 
     def _raw(self, split: Split, pushed: Pushdown, reader: BucketReader) -> Iterator[_Piece]:

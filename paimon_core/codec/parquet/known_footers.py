@@ -59,8 +59,9 @@ class KnownSchema:
         self.leaves = FileLeaves(tuple(leaves_of(elements)))
         self.ends: frozenset[bytes] = frozenset()
         self._plans = [_LeafPlan.of(leaf) for leaf in self.leaves.all]
-        self._definition = np.array([leaf.definition for leaf in self.leaves.all], np.int64)
+        self._has_one_level = np.array([leaf.definition == 1 for leaf in self.leaves.all], bool)
         self._is_repeated = np.array([leaf.repetition > 0 for leaf in self.leaves.all], bool)
+        self._has_repeated = bool(self._is_repeated.any())
         self._chunks = _list_header(len(self._plans))
 
     def match(self, raw: bytes, end: int) -> Match | None:
@@ -112,10 +113,12 @@ class KnownSchema:
         texts[is_absent[:, 8]] = UNKNOWN
         width = len(self._plans)
         expected = np.repeat(rows, width)
-        fits = np.where(np.tile(self._is_repeated, count), values >= expected, values == expected)
+        fits = values == expected
+        if self._has_repeated:
+            fits |= np.tile(self._is_repeated, count) & (values > expected)
         fits &= nulls + others_nulls <= values
         has_levels = ~is_absent[:, 9]
-        fits &= ~has_levels | ((levels[0] + levels[1] == values) & (np.tile(self._definition, count) == 1))
+        fits &= ~has_levels | ((levels[0] + levels[1] == values) & np.tile(self._has_one_level, count))
         start = np.where(dictionary > 0, dictionary, data)
         is_empty = (values == 0) & (data == 0)
         start = np.where(is_empty & (start == 0), _MAGIC_BYTES, start)
@@ -225,10 +228,12 @@ def _parsed_chunk(raw: bytes, at: int, leaf: Leaf) -> tuple[tuple[int, ...], int
 
 def _are_places(start: Numbers, packed: Numbers, end: int) -> bool:
     """Whether the chunks are between the magic bytes and ``end`` and do not overlap."""
-    order = np.lexsort((packed, start))
-    first, after = start[order], (start + packed)[order]
-    before = np.concatenate([[_MAGIC_BYTES], after])
-    return bool((packed >= 0).all() and (first >= before[:-1]).all() and before[-1] <= end)
+    first, after = start, start + packed
+    if not (first[1:] >= after[:-1]).all():  # the chunks may be in another order than the leaves
+        order = np.lexsort((packed, start))
+        first, after = first[order], after[order]
+    is_apart = (first[1:] >= after[:-1]).all() and (packed >= 0).all()
+    return bool(is_apart and (len(first) == 0 or (first[0] >= _MAGIC_BYTES and after[-1] <= end)))
 
 
 def _list_size(raw: bytes, at: int) -> tuple[int | None, int]:
@@ -256,8 +261,10 @@ def _path(path: Sequence[bytes]) -> bytes:
 def _varints(parts: Sequence[bytes]) -> Numbers:
     """Return the numbers of varints of at most 8 bytes, without zigzag."""
     data = np.frombuffer(b"".join(parts), np.uint8)
-    starts = np.concatenate([[0], np.flatnonzero(data < 0x80)[:-1] + 1])
-    place = np.arange(len(data)) - np.repeat(starts, np.diff(starts, append=len(data)))
+    ends = np.flatnonzero(data < 0x80)
+    starts = np.zeros(len(ends), np.int64)
+    starts[1:] = ends[:-1] + 1
+    place = np.arange(len(data)) - np.repeat(starts, ends - starts + 1)
     return np.asarray(np.add.reduceat((data & 0x7F).astype(np.int64) << 7 * place, starts))
 
 

@@ -7,6 +7,7 @@ are matched with one pattern. All other headers are decoded by one loop over the
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from paimon_core.codec.parquet.thrift import (
@@ -120,6 +121,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     return value, at + 1
 
 
+@lru_cache(maxsize=4096)
 def _number(data: bytes) -> int:
     """Return the integer of a whole varint."""
     value = 0

@@ -93,10 +93,12 @@ class DecodedSizes:
 
         When such a column is decoded as a dictionary, it takes only the memory of its distinct texts.
         """
-        found = []
-        for name in texts:
-            decoded = self.decoded[groups, self.leaves[name][0]]
-            is_long = decoded > _LONG_TEXT_BYTES * self.rows[groups]
-            if np.any(is_long & (decoded > _REPEATS * self.stored[groups, self.leaves[name][0]])):
-                found.append(name)
-        return found
+        leaves = {name: self.leaves[name][0] for name in texts}
+        long_bytes = [_LONG_TEXT_BYTES * int(self.rows[group]) for group in groups]
+
+        def repeats(leaf: int) -> bool:
+            decoded = ((group, int(self.decoded[group, leaf])) for group in groups)
+            long = (found for found, most in zip(decoded, long_bytes, strict=True) if found[1] > most)
+            return any(size > _REPEATS * int(self.stored[group, leaf]) for group, size in long)
+
+        return [name for name, leaf in leaves.items() if repeats(leaf)]

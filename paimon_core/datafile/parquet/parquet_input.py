@@ -27,7 +27,7 @@ from paimon_core.types import STRING_ROOTS, DataType, TypeRoot
 BUFFER_BYTES = 1 << 18
 """Bytes of a column chunk that are read at a time; bounds memory when many files are merged."""
 
-_SMALL_FILE = TAIL_BYTES
+SMALL_FILE = TAIL_BYTES
 """A file of at most this number of bytes is read with one call and then decoded from memory."""
 _FEW_VALUES = 1 << 16
 """At most this number of values is decoded in the calling thread: handing columns to other threads takes longer."""
@@ -44,7 +44,7 @@ class ParquetInput:
 
     def __init__(self, source: pa.NativeFile) -> None:
         size = source.size()
-        if size <= _SMALL_FILE and not isinstance(source, pa.BufferReader):
+        if size <= SMALL_FILE and not isinstance(source, pa.BufferReader):
             source = pa.BufferReader(source.read_at(size, 0))
         self._source = source
         self._footer = read_checked(source)

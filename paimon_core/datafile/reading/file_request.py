@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from paimon_core.arrow.byte_budget import BATCH_BYTES
 from paimon_core.codec.arrays import Mask, Positions
+from paimon_core.datafile.file_format import FileInput
 from paimon_core.datafile.reading.read_counts import ReadCounts
 from paimon_core.predicate import BoundPredicate
 
@@ -43,6 +44,8 @@ class FileRequest:
     """Whether columns are decoded in parallel."""
     counts: ReadCounts | None = None
     """Counts the opened files and the decoded row groups and rows."""
+    held: FileInput | None = None
+    """The file, if it was opened before (``reader.opened_small``)."""
 
 
 ALL_ROWS = FileRequest()
