@@ -57,8 +57,10 @@ def options_page() -> str:
         "",
         "Values are given as text, int or bool, and as float where the type is double. A size (`128 mb`) or duration",
         "(`1 h`) needs its unit. In tables of other engines, a number without a unit is in bytes or milliseconds. A",
-        "key that is not an option of Paimon is stored and ignored; a key that resembles the name of an option is",
-        "refused.",
+        "key that is not an option of Paimon is refused, with the most similar name, in a new table and by `SET`. Keys",
+        "of your own begin with `custom.`, such as `custom.team`, and `owner`, `createdAt`, `createdBy`, `updatedAt`",
+        "and `updatedBy` say who made the table (`sys.tables` shows them): such keys are stored and have no effect.",
+        "Other keys in tables of other engines are ignored.",
     ]
     for subject, options in SUBJECTS.items():
         rows = [option_row(o) for o in sorted(options, key=lambda o: o.key)]

@@ -152,10 +152,11 @@ class Catalog(Protocol):
         table contains its exact types, comments, defaults and field ids: a table that is created from this schema has
         the same columns. ``types`` gives the exact Paimon types of columns whose type Arrow cannot express: ``{"code":
         "CHAR(3)"}``. ``options`` are Paimon's table options; a value is a text, an int, a bool, or a float for an
-        option of type double. A size or a duration needs its unit. A key that is not an option of Paimon, such as
-        ``owner``, is stored and has no effect; but a key that resembles the name of an option, and so may be misspelt,
-        is refused. Raises AlreadyExists, DatabaseNotFound, and InvalidRequest, InvalidOption or UnsupportedFeature,
-        which name the wrong column or option. After an error, nothing is written.
+        option of type double. A size or a duration needs its unit. A key that is not an option of Paimon is refused,
+        unless it begins with ``custom.`` or says who made the table (``owner``, ``createdAt``, ``createdBy``,
+        ``updatedAt``, ``updatedBy``): such keys are stored and have no effect. Raises AlreadyExists, DatabaseNotFound,
+        and InvalidRequest, InvalidOption or UnsupportedFeature, which name the wrong column or option. After an error,
+        nothing is written.
         """
         identifier = Identifier.of_table(name, "create")
         all_options = {**self._default_options, **option_texts({} if options is None else options)}

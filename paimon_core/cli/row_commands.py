@@ -168,16 +168,22 @@ def _key_value(table: TableView, name: str, text: str) -> Any:
 
 
 def _print_changes(found: Changes, args: argparse.Namespace, out: Output) -> int:
-    kept: list[pa.RecordBatch] = []
-    room, left = _count(args.limit), 0
-    for batch in found.to_batches():
-        kept.append(batch.slice(0, room))
-        left += max(0, len(batch) - room)
-        room = max(0, room - len(batch))
-    rows = pa.Table.from_batches(kept, found.schema)
-    note = f"({left:,} more rows: --limit N prints more)" if left else ""
+    rows, is_more = first_rows(found.to_batches(), found.schema, _count(args.limit))
+    note = f"(the first {args.limit:,} rows: --limit N prints more)" if is_more else ""
     print_rows(out, rows, "no changes", note)
     return 0
+
+
+def first_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, count: int) -> tuple[pa.Table, bool]:
+    """Return the first ``count`` rows of the batches, and whether there are more; reads no batch after that."""
+    kept: list[pa.RecordBatch] = []
+    held = 0
+    for batch in batches:
+        kept.append(batch)
+        held += len(batch)
+        if held > count:
+            break
+    return pa.Table.from_batches(kept, schema).slice(0, count), held > count
 
 
 def _count(number: int) -> int:

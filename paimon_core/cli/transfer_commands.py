@@ -19,6 +19,7 @@ from paimon_core.cli.output import Output
 from paimon_core.cli.row_commands import view_of
 from paimon_core.errors import InvalidRequest
 from paimon_core.files.file_format import COMPRESSIONS
+from paimon_core.options.registry import is_for_new_tables
 
 if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
@@ -71,13 +72,17 @@ def copy(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
         how = f"; it shares {counted(shared, 'file')} with {args.table}"
     else:
         table, shared, how = _rows_copied(source, target, args.to), 0, ""
+    left = sorted(set(source.schema.options) - set(table.schema.options) - {"path"})
+    how += f"; not copied are the keys {', '.join(left)}, which are no options of Paimon" if left else ""
     latest = table.latest_snapshot()
     rows = 0 if latest is None else table.scan().count()
     text = (
         f"{counted(rows, 'row')} of {args.table} copied to {args.to}{how}; snapshots, tags and branches were not copied"
     )
     snapshot = None if latest is None else latest.id
-    out.say(text, {"table": args.to, "rows": rows, "snapshot": snapshot, "shared_files": shared})
+    out.say(
+        text, {"table": args.to, "rows": rows, "snapshot": snapshot, "shared_files": shared, "options_not_copied": left}
+    )
     return 0
 
 
@@ -89,7 +94,7 @@ def _rows_copied(source: TableView, target: Catalog, name: str) -> Table:
         source.arrow_schema,
         primary_key=list(schema.primary_keys),
         partition_by=list(schema.partition_keys),
-        options={key: value for key, value in schema.options.items() if key != "path"},
+        options={key: text for key, text in schema.options.items() if key != "path" and is_for_new_tables(key)},
         comment=schema.comment,
     )
     try:

@@ -76,6 +76,10 @@ PREFIXES: tuple[Option, ...] = (
 These options configure writers of files, or features that another option turns on.
 """
 FIELD_PREFIX = "fields."
+CUSTOM_PREFIX = "custom."
+"""How the keys of users begin: they are stored in the table, and no program of Paimon uses them."""
+FACTS = frozenset({"owner", "createdAt", "createdBy", "updatedAt", "updatedBy"})
+"""Keys by which catalogs of Paimon say who made a table; ``sys.tables`` shows them."""
 _COLUMN_OPTION = re.compile(r"fields\.(.+)\.([a-z-]+)", re.DOTALL)
 _FIELD_INDEX = re.compile(r"fields\..*\.pk-(?:vector|btree|bitmap|multivalue|full-text)\..*", re.DOTALL)
 _PREFIXES = {option.key.removesuffix("*"): option for option in PREFIXES if not option.key.startswith(FIELD_PREFIX)}
@@ -109,3 +113,8 @@ def option_of(key: str) -> Option | None:
     if not key.startswith(_ANY_PREFIX) or (key.startswith(FILE_INDEX_PREFIX) and not is_file_index_option(key)):
         return None
     return next(option for prefix, option in _PREFIXES.items() if key.startswith(prefix))
+
+
+def is_for_new_tables(key: str) -> bool:
+    """Whether a new table may have this key: an option of Paimon, a key of users, or one of ``FACTS``."""
+    return option_of(key) is not None or key in FACTS or (key.startswith(CUSTOM_PREFIX) and key != CUSTOM_PREFIX)

@@ -29,6 +29,11 @@ def resembled(name: str, known: Collection[str]) -> str | None:
     return next(iter(difflib.get_close_matches(name, group, 1, 0.0)), None)
 
 
+def similar(name: str, known: Collection[str]) -> str | None:
+    """Return the known name that is most similar to ``name``; None when none is similar."""
+    return next(iter(difflib.get_close_matches(name.lower(), known, 1, 0.6)), None)
+
+
 def _plain(name: str) -> str:
     return name.strip().lower().translate(str.maketrans("_.", "--"))
 

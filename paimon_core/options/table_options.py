@@ -1,8 +1,8 @@
 """TableOptions: the options of one table, parsed (format 18).
 
 An option of Paimon is obeyed, is ignored (if it changes no row), or is refused by an error (if it needs a feature that
-is not supported). A key that is not an option of Paimon is ignored, unless it resembles the name of an option: then it
-is refused, because it is probably misspelled.
+is not supported). A key that is not an option of Paimon is ignored in an existing table, unless it differs from the
+name of an option in one letter. A new table accepts such a key only if it begins with ``custom.`` or is in ``FACTS``.
 """
 
 from __future__ import annotations
@@ -23,8 +23,16 @@ from paimon_core.options.file_index_options import (
 from paimon_core.options.names import Use, current_names
 from paimon_core.options.option import Option, Stops, Support
 from paimon_core.options.parsers import with_unit
-from paimon_core.options.registry import FIELD_PREFIX, KNOWN, OPTIONS, current_name, option_of
-from paimon_core.options.similar_names import nearest, resembled
+from paimon_core.options.registry import (
+    CUSTOM_PREFIX,
+    FIELD_PREFIX,
+    KNOWN,
+    OPTIONS,
+    current_name,
+    is_for_new_tables,
+    option_of,
+)
+from paimon_core.options.similar_names import nearest, resembled, similar
 
 TYPE = "type"
 _ORDINARY = "table"
@@ -93,9 +101,9 @@ class TableOptions:
 
         Older option names are accepted as in Paimon. Raises UnsupportedFeature for a ``type`` that is not supported.
         For a new table, raises InvalidOption for a bad value, for a size or duration without unit, and for a key that
-        is not an option of Paimon but resembles one. For an existing table, raises UnsupportedFeature for an
-        unsupported value that could change the result of a read, and for a name that differs from an option in one
-        letter or is an unknown ``fields.*``.
+        is not an option of Paimon, unless it begins with ``custom.`` or is in ``FACTS``. For an existing table, raises
+        UnsupportedFeature for an unsupported value that could change the result of a read, and for a name that differs
+        from an option in one letter or is an unknown ``fields.*``.
         """
         if creating:
             for key in options:
@@ -279,13 +287,19 @@ def _check_new_name(key: str, options: Mapping[str, str]) -> None:
             option=key,
             value=text,
         )
+    if is_for_new_tables(key):
+        return
     meant = _meant(key)
     if meant is not None and key.startswith(FIELD_PREFIX):
         meant = meant.replace("*", key.split(".")[1])
-    if meant is not None or key.startswith(FIELD_PREFIX):
-        raise InvalidOption(
-            f"option {key!r} = {text!r:.80} is not an option of Paimon"
-            + (f": did you mean {meant!r}?" if meant else ""),
-            option=key,
-            value=text,
-        )
+    if meant is None and not key.startswith(FIELD_PREFIX):
+        near = similar(key, KNOWN)
+        advice = f" (the most similar one is {near!r})" if near else ""
+        advice += f", and would have no effect: a key of your own must begin with {CUSTOM_PREFIX!r}"
+    else:
+        advice = f": did you mean {meant!r}?" if meant else ""
+    raise InvalidOption(
+        f"option {key!r} = {text!r:.80} is not an option of Paimon{advice}",
+        option=key,
+        value=text,
+    )

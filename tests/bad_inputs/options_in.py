@@ -42,7 +42,10 @@ TABLES: dict[str, Case] = {
     "an option with another separator": option(
         "compaction.min-file-num", "9", "did you mean 'compaction.min.file-num'", error=InvalidOption
     ),
-    "an option of 1 MB": option("x" * (1 << 20), "1", "option", "the limit is 1048576"),
+    "an option of 1 MB": option("custom." + "x" * (1 << 20), "1", "option", "the limit is 1048576"),
+    "an option of another program": option(
+        "connector", "paimon", "connector", "begin with 'custom.'", error=InvalidOption
+    ),
     "a value of 10 MB": option("commit.user-prefix", "u" * (10 << 20), "commit.user-prefix", "the limit is 1048576"),
     "a bad value of 1 MB": option("bucket", "9" * 1_000_000, "bucket", error=InvalidOption),
     "a value that is a number": option("bucket", 1.5, "bucket", "text", error=InvalidOption),

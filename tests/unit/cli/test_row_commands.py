@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
-from paimon_core.cli.row_commands import drawn, last_rows
+from paimon_core.cli.row_commands import drawn, first_rows, last_rows
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_changes_and_differences(orders, command):
     code, out = command("changes", "shop.orders", "--start", "first", "--columns", "day,id", "--limit", 1)
     assert code == 0
     assert "-U" in out
-    assert "(2 more rows: --limit N prints more)" in out
+    assert "(the first 1 rows: --limit N prints more)" in out
     code, out = command("diff", "shop.orders", "first", 2, "--summary")
     assert (code, out) == (0, "1 added, 0 removed, 1 changed; changed values by column: note 1\n")
     code, out = command("diff", "shop.orders", 1, 1)
@@ -215,3 +215,26 @@ def test_the_last_rows_of_batches(count):
 def test_tail_takes_rows_of_several_snapshots(orders, command):
     code, out = command("tail", "shop.orders", "-n", "4", "--columns", "id", "--json")
     assert (code, [row["_SNAPSHOT_ID"] for row in json.loads(out)]) == (0, [1, 2, 2, 2])
+
+
+@pytest.mark.parametrize(
+    ("count", "read", "is_more"), [(0, 1, True), (3, 1, True), (4, 2, True), (9, 3, True), (12, 3, False)]
+)
+def test_no_more_batches_are_read_than_shown(count, read, is_more):
+    taken = []
+
+    def batches():
+        for first in (0, 4, 8):
+            taken.append(first)
+            yield pa.record_batch({"n": pa.array(range(first, first + 4), pa.int64())})
+
+    rows, more = first_rows(batches(), pa.schema([("n", pa.int64())]), count)
+    assert (rows["n"].to_pylist(), more, len(taken)) == (list(range(count)), is_more, read)
+
+
+def test_limits_of_changes_tell_whether_there_are_more(orders, command):
+    for command_of in (["changes", "shop.orders"], ["diff", "shop.orders", "first", 2]):
+        number = len(json.loads(command(*command_of, "--json")[1]))
+        assert "--limit N prints more" not in command(*command_of, "--limit", number)[1]
+        code, out = command(*command_of, "--limit", number - 1)
+        assert (code, f"(the first {number - 1} rows: --limit N prints more)" in out) == (0, True)

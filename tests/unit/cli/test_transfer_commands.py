@@ -107,6 +107,17 @@ def test_a_copy_has_the_definition_and_rows_of_a_version(table, place, command):
     assert json.loads(command("count", "other.copy", "--json")[1]) == {"rows": 2}
 
 
+def test_a_copy_tells_which_keys_of_other_engines_it_leaves_out(table, place, command):
+    context = table.context
+    members = json.loads(context.storage.read(context.paths.schema(0)))
+    members["options"] |= {"connector": "paimon", "custom.team": "x"}
+    context.storage.overwrite(context.paths.schema(0), json.dumps(members).encode())
+    code, out = command("copy", "db.t", "db.u")
+    assert code == 0
+    assert out.startswith("0 rows of db.t copied to db.u; not copied are the keys connector, which are no options of")
+    assert paimon.open_catalog(place)["db.u"].schema.options == {"bucket": "1", "custom.team": "x"}
+
+
 def test_a_copy_by_reference_shares_files(tmp_path, command, monkeypatch):
     monkeypatch.setenv("PAIMON_WAREHOUSE", str(tmp_path / "a"))
     catalog = paimon.open_catalog(tmp_path / "a")
@@ -114,7 +125,10 @@ def test_a_copy_by_reference_shares_files(tmp_path, command, monkeypatch):
     table = catalog.create_table("db.t", {"id": "INT NOT NULL"}, primary_key="id", options={"bucket": "1"})
     table.write([{"id": 1}])
     code, out = command("copy", "db.t", "db.u", "--by-reference", "--json")
-    assert (code, json.loads(out)) == (0, {"table": "db.u", "rows": 1, "snapshot": 1, "shared_files": 4})
+    assert (code, json.loads(out)) == (
+        0,
+        {"table": "db.u", "rows": 1, "snapshot": 1, "shared_files": 4, "options_not_copied": []},
+    )
     to = ["--to-warehouse", tmp_path / "b", "--create-database"]
     code, out = command("copy", "db.t", "db.u", "--by-reference", *to)
     assert (code, "1 row of db.t copied to db.u; it shares 4 files with db.t; snapshots" in out) == (0, True)

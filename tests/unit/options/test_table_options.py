@@ -140,12 +140,34 @@ def test_an_option_for_another_engine_is_ignored(key, value, creating):
     assert options.ignored == (key,)
 
 
-@pytest.mark.parametrize("key", ["owner", "connector", "my.custom.key", "totalSize", "mystery", "write-mode"])
+@pytest.mark.parametrize("key", ["owner", "createdAt", "custom.team", "custom.a.b"])
 @pytest.mark.parametrize("creating", [False, True])
-def test_a_key_that_is_not_an_option_of_paimon_is_ignored(key, creating):
+def test_a_key_of_users_is_stored_and_ignored(key, creating):
     options = TableOptions.parse({key: "x"}, table="db.t", creating=creating)
     options.check_writable("db.t")
     assert options.uses == {key: Use.FOREIGN}
+
+
+@pytest.mark.parametrize(
+    ("key", "advice"),
+    [
+        ("connector", ""),
+        ("my.custom.key", ""),
+        ("totalSize", ""),
+        ("mystery", ""),
+        ("custom.", ""),
+        ("custom", ""),
+        ("Owner", ""),
+        ("write-mode", r" \(the most similar one is 'write-only'\)"),
+    ],
+)
+def test_a_new_table_refuses_a_key_that_is_not_an_option_of_paimon(key, advice):
+    options = TableOptions.parse({key: "x"}, table="db.t")
+    options.check_writable("db.t")
+    assert options.uses == {key: Use.FOREIGN}
+    message = rf"option '{key}' = 'x' is not an option of Paimon{advice}, and would .* begin with 'custom\.'"
+    with pytest.raises(InvalidOption, match=message):
+        TableOptions.parse({key: "x"}, table="db.t", creating=True)
 
 
 @pytest.mark.parametrize(
