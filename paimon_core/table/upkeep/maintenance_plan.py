@@ -20,6 +20,7 @@ from paimon_core.health.plan.history import History, Place
 from paimon_core.health.plan.measured import Measured
 from paimon_core.health.plan.outcome import OutcomeLog
 from paimon_core.health.plan.policy import Policy
+from paimon_core.health.plan.sampled import with_sampled_keys
 from paimon_core.health.plan.works import Work, works_of
 from paimon_core.metadata import clock
 from paimon_core.table.upkeep.maintenance_report import MaintenanceReport
@@ -170,10 +171,13 @@ def plan_tables(
     log: OutcomeLog | None = None,
     unreadable: Mapping[str, str] | None = None,
     host: str = "",
+    sample_keys: bool = True,
 ) -> MaintenancePlan:
     """Plan the maintenance of several tables under one budget; see ``Table.plan_maintenance``.
 
     ``host`` is a name for the place where compactions will run, if not in this process: its speeds are learned apart.
+    With ``sample_keys``, the first keys of the chosen buckets whose number of different keys is not known are read
+    (``health.plan.sampled``), so that their bytes are predicted better; without it, only metadata is read.
 
     A table that cannot be examined is left out and listed in ``unreadable``, after the tables that the caller lists
     there; if ``unreadable`` is None and there is one table, its error is raised instead.
@@ -193,12 +197,19 @@ def plan_tables(
             continue
         works |= {work.candidate: work for work in found}
     choice = choose(works, budget, histories, policy, clock.now_millis())
+    by_name = {(table.name.partition("$")[0], table.context.branch): table for table in tables}
+    chosen = choice.chosen
+    if sample_keys:
+        contexts = {key: table.context for key, table in by_name.items()}
+        sampled = with_sampled_keys(contexts, {c: works[c] for c in chosen}, measured)
+        works |= {work.candidate: work for work in sampled.values()}
+        chosen = tuple(sampled[c].candidate if c in sampled else c for c in chosen)
     return MaintenancePlan(
-        chosen=choice.chosen,
+        chosen=chosen,
         left_out=choice.left_out,
         budget=budget,
         unreadable=failures,
-        tables={(table.name.partition("$")[0], table.context.branch): table for table in tables},
+        tables=by_name,
         works=works,
         histories=choice.histories,
         log=log,

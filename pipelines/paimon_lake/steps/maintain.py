@@ -58,11 +58,14 @@ def budget_of(settings: Settings) -> Budget:
     return Budget(declared.bytes, declared.seconds, declared.memory)
 
 
-def plan_lake(settings: Settings, budget: Budget | None = None, host: str = "") -> MaintenancePlan:
-    """Plan one round of the declared tables that exist; only metadata is read, and nothing is changed.
+def plan_lake(
+    settings: Settings, budget: Budget | None = None, host: str = "", *, sample_keys: bool = True
+) -> MaintenancePlan:
+    """Plan one round of the declared tables that exist; nothing is changed.
 
     ``budget`` replaces the declared budget; ``host`` names the place where compactions will run, if not in this
-    process. Tables that cannot be examined are listed in ``unreadable``.
+    process; without ``sample_keys`` only metadata is read (``plan_tables``). Tables that cannot be examined are listed
+    in ``unreadable``.
     """
     tables: list[Table] = []
     unreadable: dict[str, str] = {}
@@ -81,6 +84,7 @@ def plan_lake(settings: Settings, budget: Budget | None = None, host: str = "") 
         log=log,
         unreadable=unreadable,
         host=host,
+        sample_keys=sample_keys,
     )
 
 
