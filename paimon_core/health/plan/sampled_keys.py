@@ -64,7 +64,7 @@ def _first_keys(reader: BucketReader, run: Sequence[DataFile]) -> tuple[pa.Table
     batches: list[pa.RecordBatch] = []
     rows = 0
     for file in run:
-        with closing(reader.file(file, fields)) as some:
+        with closing(reader.file(file, fields)) as some:  # type: ignore[type-var]
             for batch in some:
                 batches.append(batch.select([f.name for f in fields]))
                 rows += len(batch)
