@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from paimon_core.catalog.maintenance_log import MaintenanceLog
 from paimon_core.errors import StorageError
 from paimon_core.health.plan.candidates import Budget
 from paimon_core.metadata import clock
+from paimon_core.table.upkeep.group_run import PREFIX
 from paimon_lake.cli.main import main
 from paimon_lake.declarations import Settings, SettingsError
 from paimon_lake.steps.maintain import maintain, plan_lake, policy_of
@@ -156,3 +158,35 @@ def test_the_policy_has_the_limits_of_the_tables_that_there_are(tmp_path: Path) 
     assert (limit.tasks, limit.budget) == (None, Budget(5, 2))
     part = settings.model_copy(update={"tables": {"ods.few": settings.table("ods.few")}})
     assert policy_of(part).limits == {}
+
+
+def test_a_round_of_many_bytes_runs_in_spark_with_its_predictions(tmp_path: Path, spark: SparkSession) -> None:
+    settings = lake(tmp_path, "maintenance: {spark_from_bytes: 1}\n")
+    done = maintain(settings, spark=lambda: spark)
+    assert done.problems == {}
+    assert [r.note for r in done.results] == ["1 works done, the compactions in Spark"] * 3
+    rows = open_lake(settings).system_table("sys.maintenance").to_arrow().to_pylist()
+    assert {row["host"] for row in rows} == {f"spark {settings.spark.master}"}
+    for row in rows:
+        assert row["bytes_read"] == row["predicted_bytes_read"] > 0
+        assert row["bytes_written"] > 0
+        assert row["predicted_bytes_written"] > 0
+        assert row["peak_memory"] is None
+    table = open_table(settings, "ods.many")
+    snapshot = table.latest_snapshot()
+    assert snapshot is not None
+    assert {
+        f"{PREFIX}predicted-bytes-written",
+        f"{PREFIX}bytes-written",
+        f"{PREFIX}seconds",
+    } <= snapshot.properties.keys()
+    assert (len(table.inspect.files()), table.scan().to_arrow().num_rows) == (1, 1)
+
+
+def test_a_small_round_does_not_ask_for_spark(tmp_path: Path) -> None:
+    settings = lake(tmp_path, "maintenance: {spark_from_bytes: 1000000}\n")
+
+    def none() -> SparkSession:
+        raise AssertionError
+
+    assert len(maintain(settings, spark=none).results) == 3

@@ -5,7 +5,7 @@ from collections.abc import Collection
 import dagster as dg
 
 from paimon_dagster.metadata import attempt, result_metadata, run_properties
-from paimon_dagster.resources import lake_key, lake_of
+from paimon_dagster.resources import lake_of, resource_keys, spark_of
 from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.declarations import Settings
 from paimon_lake.overview import nothing_declared
@@ -32,14 +32,15 @@ def maintain_op(settings: Settings, name: str, translator: PaimonTranslator, *, 
         name=translator.prefixed(name),
         ins={"start": dg.In(dg.Nothing)} if after else {},
         out=dg.Out(dg.Nothing),
-        required_resource_keys={lake_key(translator)},
+        required_resource_keys=resource_keys(translator),
     )
     def maintain_lake(context: dg.OpExecutionContext, config: MaintainConfig) -> None:
         lake = only(lake_of(context, translator).settings, names)
         if not lake.tables:
             context.log.warning(f"{nothing_declared(lake)}, then reload the definitions")
             return
-        done = attempt(lambda: maintain(lake, dry_run=config.dry_run, properties=run_properties(context)))
+        spark, properties = spark_of(context, translator).session, run_properties(context)
+        done = attempt(lambda: maintain(lake, spark=spark, dry_run=config.dry_run, properties=properties))
         context.log.info(done.text)
         for result in done.results:
             metadata = {"paimon/step": result.step, **result_metadata(result)}

@@ -55,7 +55,7 @@ def maintenance_sensor(
         elif seen == cursor["seen"] and now < cursor["planned"] + interval:
             reasons.append("no table has changed since nothing was worth its cost")
         else:
-            plan = plan_lake(settings_now)
+            plan = plan_lake(settings_now, sample_keys=False)
             reasons += [repr(plan), *(f"{name}: {why}" for name, why in plan.unreadable.items())]
             cursor |= {"planned": now, "seen": seen}
             if plan.chosen:

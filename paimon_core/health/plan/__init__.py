@@ -1,6 +1,6 @@
 """Plan of maintenance: what work on a table is worth its cost, under a budget (decision 0067).
 
-Everything is computed from metadata: no data file is read.
+Everything is computed from metadata; only ``sampled`` reads data files, the first keys of buckets that were chosen.
 
 Core types:
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,10 +23,10 @@ from paimon_core.health.plan.history import Place
 from paimon_core.health.plan.measured import Measured
 from paimon_core.health.plan.memory import peak_memory
 from paimon_core.lsm.compaction.rewrite_plan import Rewrite
+from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.metadata.buckets import by_bucket
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.plan.plan_scan import hides_level_0
 from paimon_core.read.bucket_reader import BucketReader
@@ -79,18 +79,25 @@ def compaction_works(
     )
     for task in (*usual, *full):
         found.setdefault((task.partition, task.bucket), []).append(task)
-    forecast = _Forecast(context, measured, _file_overhead(entries), CLUSTER if clusters else COMPACT)
+    overhead = _file_overhead([e.file for e in entries[-_FITTED:]])
+    forecast = _Forecast(context, measured, overhead, CLUSTER if clusters else COMPACT)
     for place, files in by_bucket(entries).items():
-        works = [forecast.work([e.file for e in files], task) for task in found.get(place, ())]
+        works = [forecast.work(_state(context, [e.file for e in files]), task) for task in found.get(place, ())]
         yield from {work.candidate: work for work in works if work.candidate.saved > 0}.values()
 
 
-def _file_overhead(entries: Sequence[ManifestEntry]) -> float:
+def with_domain(context: TableContext, work: CompactionWork, domain: float, measured: Measured) -> CompactionWork:
+    """Return the forecast of the same task with a known domain of keys (``Outcome.key_domain``)."""
+    files = work.task.unit.files if isinstance(work.task.unit, CompactionUnit) else ()
+    known = replace(measured, domains={Place.of(work.candidate): domain})
+    return _Forecast(context, known, _file_overhead(files), work.candidate.action).work(work.before, work.task)
+
+
+def _file_overhead(files: Sequence[DataFile]) -> float:
     """Return the bytes of a file that do not depend on its rows: where the line through rows and bytes begins."""
-    some = entries[-_FITTED:]
-    rows = np.array([e.file.row_count for e in some], float)
-    size = np.array([e.file.file_size for e in some], float)
-    if np.ptp(rows) == 0:
+    rows = np.array([f.row_count for f in files], float)
+    size = np.array([f.file_size for f in files], float)
+    if len(rows) == 0 or np.ptp(rows) == 0:
         return 0.0
     return float(np.clip(np.polyfit(rows, size, 1)[1], 0, size.min()))
 
@@ -102,8 +109,8 @@ class _Forecast:
     overhead: float
     action: str
 
-    def work(self, files: Sequence[DataFile], task: CompactionTask) -> CompactionWork:
-        """Return the forecast of a task of the bucket that has ``files``."""
+    def work(self, before: BucketState, task: CompactionTask) -> CompactionWork:
+        """Return the forecast of a task of the bucket that is now as ``before`` says."""
         branch, table = self.context.branch, self.context.name.partition("$")[0]
         where = self.context.partition_path(task.partition) or None
         domain = self.measured.domains.get(Place(table, branch, self.action, where, task.bucket))
@@ -111,7 +118,6 @@ class _Forecast:
         # With a known domain of keys, the number of rows is known: what the factor corrects would be corrected twice.
         factor = self.measured.written.get((table, branch, self.action), 1.0) if domain is None else 1.0
         written *= factor
-        before = _state(self.context, files)
         runs_after = 1 if isinstance(task.unit, AppendUnit) else task.unit.runs_left + 1
         removed_bytes = sum(f.file_size for f in read)
         sizes = [int(written) // max(1, added)] * added

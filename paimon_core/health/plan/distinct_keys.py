@@ -3,7 +3,7 @@
 Each run has each key at most once. If the keys are whole numbers, or texts of digits, the share of the numbers in the
 range of a file that are keys of the file is known. Where the ranges of several files overlap, their keys are taken as
 chosen independently of each other: of 1,000 numbers, a file with 500 and another with 500 keys have 750 together. For
-other keys nothing is known, and all keys are taken as different.
+other keys nothing is known, and all keys are taken as different; ``sampled_keys`` reads some for chosen work.
 
 After a compaction of a bucket, the number of keys from which its runs were chosen is known for any kind of key, if
 updates are spread over all keys. It is recorded as ``key_domain`` of the outcome, and the next forecast uses it.
@@ -48,6 +48,14 @@ def distinct_keys(files: Sequence[DataFile], fields: Sequence[DataField], bucket
     np.add.at(change, np.searchsorted(bounds, high), -logs)
     covered = -np.expm1(np.minimum(0.0, change.cumsum()[:-1]))
     return min(total, float((covered * np.diff(bounds)).sum()) / buckets)
+
+
+def ranges_tell(files: Sequence[DataFile], fields: Sequence[DataField]) -> bool:
+    """Whether the key ranges of files say how many different keys they have: for numbers in one column."""
+    if len(fields) != 1 or not files:
+        return False
+    types = [fields[0].type]
+    return all(_numbers([decode_row(key, types)[0] for key in keys]) is not None for keys in _bounds(files))
 
 
 def _bounds(files: Sequence[DataFile]) -> tuple[list[bytes], list[bytes]]:

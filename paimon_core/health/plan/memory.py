@@ -14,7 +14,7 @@ from paimon_core.metadata.data_file import DataFile
 from paimon_core.schema import TableSchema
 from paimon_core.types import TypeRoot
 
-BASE_BYTES = 64 << 20
+BASE_BYTES = 80 << 20
 """What a compaction takes whatever it reads: code that is imported first, buffers of codecs, pages of the allocator."""
 MOST_BYTES = 640 << 20
 """The largest sum of the window, the row group, and their copies."""

@@ -1,4 +1,7 @@
-"""Group run: compacts some buckets in this process and commits them together, with the forecast in the snapshot."""
+"""Group run: compacts some buckets and commits them together, with the forecast in the snapshot.
+
+The tasks run in threads of this process, or where a function runs them, such as in Spark.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from paimon_core.commit.author import Author
+from paimon_core.compact.compaction import Work as RunTasks
 from paimon_core.compact.compaction import commit_buckets
 from paimon_core.compact.compactor import run_task
 from paimon_core.compact.report import CompactReport
@@ -70,11 +74,17 @@ def predicted_peak(candidates: Sequence[Candidate], threads: int) -> int:
 
 
 def run_group(
-    context: TableContext, author: Author, works: Sequence[Work], threads: int, label: RunLabel
+    context: TableContext,
+    author: Author,
+    works: Sequence[Work],
+    threads: int,
+    label: RunLabel,
+    elsewhere: RunTasks | None = None,
 ) -> tuple[list[Outcome], CompactReport]:
     """Compact exactly the files of ``works`` and commit the buckets together; return an outcome for each work.
 
-    A bucket whose task fails is left out of the commit, and the others are committed. Raises only errors that are no
+    ``elsewhere`` runs the tasks and returns a message for each; without it they run in ``threads`` of this process. A
+    bucket whose task fails is left out of the commit, and the others are committed. Raises only errors that are no
     PaimonError; the written files are then deleted.
     """
     started = time.time_ns() // 1_000_000
@@ -92,8 +102,9 @@ def run_group(
         return _Ran(*one, time.perf_counter() - begun, message)
 
     with PeakMemory() as memory, aborted_on_error(messages, context):
-        ran = run_parallel(run, tasks, threads)
-        properties = {**author.properties, **_properties(ran, group_peak, memory.growth())}
+        ran = run_parallel(run, tasks, threads) if elsewhere is None else _ran(context, tasks, elsewhere, messages)
+        peak = memory.growth() if elsewhere is None else None
+        properties = {**author.properties, **_properties(ran, group_peak, peak)}
     commit_begun = time.perf_counter()
     report, refused = CompactReport(), None
     if messages:
@@ -116,8 +127,30 @@ def run_group(
             # A bucket that was left out of a commit without an error had a conflict of its own.
             status = CONFLICT if problem is None or isinstance(problem, CommitConflict) else FAILED
             found = label.outcome(one.work.candidate, status, seconds, started, problem)
-        outcomes.append(replace(found, peak_memory=memory.growth(), group_peak_memory=group_peak))
+        outcomes.append(replace(found, peak_memory=peak, group_peak_memory=group_peak))
     return outcomes, report
+
+
+def _ran(
+    context: TableContext,
+    tasks: Sequence[tuple[Work, CompactionTask]],
+    elsewhere: RunTasks,
+    messages: list[CommitMessage],
+) -> list[_Ran]:
+    """Run tasks with ``elsewhere`` and add their messages; after an error, each task runs again by itself.
+
+    The time of tasks that run together is divided by their bytes.
+    """
+    begun = time.perf_counter()
+    try:
+        found = elsewhere(context, [task for _, task in tasks])
+    except PaimonError as error:
+        if len(tasks) > 1:
+            return [ran for one in tasks for ran in _ran(context, [one], elsewhere, messages)]
+        return [_Ran(*tasks[0], time.perf_counter() - begun, error=error)]
+    messages += found
+    a_byte = (time.perf_counter() - begun) / max(1, sum(task.input_bytes for _, task in tasks))
+    return [_Ran(*one, a_byte * one[1].input_bytes, message) for one, message in zip(tasks, found, strict=True)]
 
 
 def _done(work: Work, message: CommitMessage, outcome: Outcome) -> Outcome:

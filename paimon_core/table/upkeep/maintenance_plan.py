@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from paimon_core.errors import PaimonError
+from paimon_core.compact.compaction import Work as RunTasks
+from paimon_core.errors import InvalidRequest, PaimonError
 from paimon_core.health.places import counted, megabytes
 from paimon_core.health.plan.candidates import SAFE_ACTIONS, Budget, Candidate
 from paimon_core.health.plan.choice import LeftOut, choose
@@ -19,6 +20,7 @@ from paimon_core.health.plan.history import History, Place
 from paimon_core.health.plan.measured import Measured
 from paimon_core.health.plan.outcome import OutcomeLog
 from paimon_core.health.plan.policy import Policy
+from paimon_core.health.plan.sampled import with_sampled_keys
 from paimon_core.health.plan.works import Work, works_of
 from paimon_core.metadata import clock
 from paimon_core.table.upkeep.maintenance_report import MaintenanceReport
@@ -68,6 +70,8 @@ class MaintenancePlan:
     histories: Mapping[Place, History] = field(default_factory=dict)
     """The state of the places for the next round, if the chosen work is done."""
     log: OutcomeLog | None = None
+    host: str = ""
+    """Where compactions run, if not in this process; speeds are learned for each place. "": this machine."""
 
     @property
     def bytes(self) -> int:
@@ -116,8 +120,12 @@ class MaintenancePlan:
         ]
         return pa.Table.from_pylist(rows, schema=PLAN_SCHEMA)
 
-    def run(self, *, properties: Mapping[str, str] | None = None) -> MaintenanceReport:
-        """Do the chosen work in this process, in its order, and return what was really done, beside the predictions.
+    def run(self, *, properties: Mapping[str, str] | None = None, work: RunTasks | None = None) -> MaintenanceReport:
+        """Do the chosen work, in its order, and return what was really done, beside the predictions.
+
+        ``work`` runs the compactions of buckets elsewhere, such as ``paimon_core.spark.compactor.spark_work`` in tasks
+        of Spark; the plan must then have been made for this place (``plan_tables(host=...)``). Their memory is not
+        measured. All other work, and all work without ``work``, runs in this process.
 
         Buckets of one table are compacted together and committed together, in groups of at most ``GROUP_BYTES`` input
         bytes; as many run at the same time as there are processors and the memory of the budget allows. Before each
@@ -126,9 +134,16 @@ class MaintenancePlan:
 
         If the plan was made with a log, the outcomes are added to the log. An error of the log never hides them: it is
         logged, and is ``log_error`` of the report. Errors of the work are outcomes, too: other work still runs. Raises
-        InvalidRequest for wrong properties, AfterCommitFailed when a callback of a handle failed.
+        InvalidRequest for wrong properties, and if only one of ``host`` of the plan and ``work`` is given;
+        AfterCommitFailed when a callback of a handle failed.
         """
-        return PlanRun(self, uuid.uuid4().hex, platform.node(), dict(properties or {})).run()
+        if (work is None) != (not self.host):
+            raise InvalidRequest(
+                f"the plan was made for {self.host or 'this machine'}, so run "
+                + ("needs work, which runs its compactions there" if self.host else "takes no work: plan with a host")
+            )
+        host = self.host or platform.node()
+        return PlanRun(self, uuid.uuid4().hex, host, dict(properties or {}), work).run()
 
 
 def name(candidate: Candidate) -> str:
@@ -155,14 +170,20 @@ def plan_tables(
     policy: Policy | None = None,
     log: OutcomeLog | None = None,
     unreadable: Mapping[str, str] | None = None,
+    host: str = "",
+    sample_keys: bool = True,
 ) -> MaintenancePlan:
     """Plan the maintenance of several tables under one budget; see ``Table.plan_maintenance``.
+
+    ``host`` is a name for the place where compactions will run, if not in this process: its speeds are learned apart.
+    With ``sample_keys``, the first keys of the chosen buckets whose number of different keys is not known are read
+    (``health.plan.sampled``), so that their bytes are predicted better; without it, only metadata is read.
 
     A table that cannot be examined is left out and listed in ``unreadable``, after the tables that the caller lists
     there; if ``unreadable`` is None and there is one table, its error is raised instead.
     """
     budget, policy = budget or Budget(), policy or Policy()
-    measured, histories = _learned(log)
+    measured, histories = _learned(log, host or platform.node())
     works: dict[Candidate, Work] = {}
     raises = unreadable is None and len(tables) == 1
     failures = dict(unreadable or {})
@@ -176,24 +197,32 @@ def plan_tables(
             continue
         works |= {work.candidate: work for work in found}
     choice = choose(works, budget, histories, policy, clock.now_millis())
+    by_name = {(table.name.partition("$")[0], table.context.branch): table for table in tables}
+    chosen = choice.chosen
+    if sample_keys:
+        contexts = {key: table.context for key, table in by_name.items()}
+        sampled = with_sampled_keys(contexts, {c: works[c] for c in chosen}, measured)
+        works |= {work.candidate: work for work in sampled.values()}
+        chosen = tuple(sampled[c].candidate if c in sampled else c for c in chosen)
     return MaintenancePlan(
-        chosen=choice.chosen,
+        chosen=chosen,
         left_out=choice.left_out,
         budget=budget,
         unreadable=failures,
-        tables={(table.name.partition("$")[0], table.context.branch): table for table in tables},
+        tables=by_name,
         works=works,
         histories=choice.histories,
         log=log,
+        host=host,
     )
 
 
-def _learned(log: OutcomeLog | None) -> tuple[Measured, Mapping[Place, History]]:
+def _learned(log: OutcomeLog | None, host: str) -> tuple[Measured, Mapping[Place, History]]:
     """Return what the log says; a log that cannot be read is as good as none, and this is logged."""
     if log is None:
         return Measured(), {}
     try:
-        return Measured.of(log.outcomes(), platform.node()), log.histories()
+        return Measured.of(log.outcomes(), host), log.histories()
     except PaimonError as error:
         _LOG.warning("the log of maintenance cannot be read, so nothing is known of earlier runs: %s", error)
         return Measured(), {}

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from paimon_core.compact.compaction import Work as RunTasks
 from paimon_core.errors import InvalidRequest, PaimonError
 from paimon_core.health.plan.candidates import Candidate
 from paimon_core.health.plan.history import NEW, History, Place
@@ -36,6 +37,7 @@ class PlanRun:
     name: str
     host: str
     properties: Mapping[str, str]
+    elsewhere: RunTasks | None = None
     outcomes: list[Outcome] = field(default_factory=list)
 
     def run(self) -> MaintenanceReport:
@@ -100,8 +102,8 @@ class PlanRun:
         if works[0].task is None:
             self.outcomes.append(run_single(table, author, works[0], label))
             return
-        threads = threads_within(group, self.plan.budget.memory, os.cpu_count() or 1)
-        outcomes, report = run_group(table.context, author, works, threads, label)
+        threads = 1 if self.elsewhere else threads_within(group, self.plan.budget.memory, os.cpu_count() or 1)
+        outcomes, report = run_group(table.context, author, works, threads, label, self.elsewhere)
         self.outcomes += outcomes
         if report.snapshot is not None:
             table.settle(report.snapshot)

@@ -278,7 +278,8 @@ def _maintain(settings: Settings, asked: argparse.Namespace) -> int:
         raise PipelineError(nothing_declared(settings))
     declared = budget_of(settings)
     given = {name: getattr(asked, name) for name in ("bytes", "seconds", "memory") if getattr(asked, name) is not None}
-    done = maintain(settings, budget=replace(declared, **given), dry_run=asked.dry_run)
+    budget = replace(declared, **given)
+    done = maintain(settings, spark=lambda: start_session(settings), budget=budget, dry_run=asked.dry_run)
     if asked.json:
         for result in done.results:
             print(result.to_json(), flush=True)

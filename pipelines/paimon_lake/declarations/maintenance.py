@@ -51,6 +51,9 @@ class Maintenance(Model):
     """``runs``: the sensor compacts a table when a bucket has ``compaction.start_at_runs`` runs. ``cost``: the sensor
     and the nightly job do what saves most for its cost in the whole lake, within this budget; the marks of runs have no
     effect then. The budget also applies to ``paimon-lake maintain`` and to the job ``maintain`` in both modes."""
+    spark_from_bytes: Whole = 1_000_000_000
+    """A round whose compactions read at least this number of bytes runs them as Spark tasks; a smaller round runs in
+    the process of its step, because starting Spark takes longer."""
     interval: Duration = "1 h"
     """With ``mode: cost``, the shortest time between two rounds that the sensor requests."""
     bytes: Whole | None = None

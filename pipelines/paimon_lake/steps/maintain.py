@@ -10,11 +10,13 @@ from paimon_core.errors import PaimonError
 from paimon_core.health.plan.candidates import Budget
 from paimon_core.health.plan.outcome import CONFLICT, DONE, FAILED, Outcome
 from paimon_core.health.plan.policy import OffPeak, Policy, TagLimit
+from paimon_core.spark.compactor import maintenance_work
 from paimon_core.table.table import Table
 from paimon_core.table.upkeep.maintenance_plan import MaintenancePlan, plan_tables
 from paimon_lake.declarations import Settings
 from paimon_lake.overview import existing
 from paimon_lake.protocol import StepResult, plain
+from paimon_lake.session import Spark
 from paimon_lake.tables import TableState, open_lake, open_table, result_of, state_of
 
 
@@ -56,10 +58,14 @@ def budget_of(settings: Settings) -> Budget:
     return Budget(declared.bytes, declared.seconds, declared.memory)
 
 
-def plan_lake(settings: Settings, budget: Budget | None = None) -> MaintenancePlan:
-    """Plan one round of the declared tables that exist; only metadata is read, and nothing is changed.
+def plan_lake(
+    settings: Settings, budget: Budget | None = None, host: str = "", *, sample_keys: bool = True
+) -> MaintenancePlan:
+    """Plan one round of the declared tables that exist; nothing is changed.
 
-    ``budget`` replaces the declared budget. Tables that cannot be examined are listed in ``unreadable``.
+    ``budget`` replaces the declared budget; ``host`` names the place where compactions will run, if not in this
+    process; without ``sample_keys`` only metadata is read (``plan_tables``). Tables that cannot be examined are listed
+    in ``unreadable``.
     """
     tables: list[Table] = []
     unreadable: dict[str, str] = {}
@@ -72,27 +78,41 @@ def plan_lake(settings: Settings, budget: Budget | None = None) -> MaintenancePl
             unreadable[name] = f"{error.kind}: {error}"
     log = open_lake(settings).maintenance_log()
     return plan_tables(
-        tables, budget or budget_of(settings), policy=policy_of(settings), log=log, unreadable=unreadable
+        tables,
+        budget or budget_of(settings),
+        policy=policy_of(settings),
+        log=log,
+        unreadable=unreadable,
+        host=host,
+        sample_keys=sample_keys,
     )
 
 
 def maintain(
     settings: Settings,
     *,
+    spark: Spark | None = None,
     budget: Budget | None = None,
     dry_run: bool = False,
     properties: Mapping[str, str] | None = None,
 ) -> Maintained:
-    """Do one round in this process and add its outcomes to ``sys.maintenance``; ``dry_run`` only plans.
+    """Do one round and add its outcomes to ``sys.maintenance``; ``dry_run`` only plans.
 
-    Buckets that concurrent commits changed are left to a later round. Errors of some tables do not stop the others.
+    A round of many bytes (``spark_from_bytes`` of the declaration) runs its compactions in tasks of ``spark``; without
+    ``spark``, and for all other work, it runs in this process. Buckets that concurrent commits changed are left to a
+    later round. Errors of some tables do not stop the others.
     """
     started = time.monotonic()
     plan = plan_lake(settings, budget)
+    size = sum(c.bytes_read for c in plan.chosen if plan.works[c].task is not None)
+    in_spark = spark is not None and size > 0 and size >= settings.maintenance.spark_from_bytes
+    if in_spark:  # speeds are others there
+        plan = plan_lake(settings, budget, f"spark {settings.spark.master}")
     if dry_run:
         return Maintained(plan.text(), problems=plan.unreadable)
     before = {name: state_of(plan.tables[name, "main"]) for name in dict.fromkeys(c.table for c in plan.chosen)}
-    report = plan.run(properties={"pipeline.step": "maintain", **plain(properties)})
+    work = maintenance_work(spark()) if spark is not None and in_spark else None
+    report = plan.run(properties={"pipeline.step": "maintain", **plain(properties)}, work=work)
     by_table: dict[str, list[Outcome]] = {}
     for outcome in report.outcomes:
         by_table.setdefault(outcome.candidate.table, []).append(outcome)
@@ -102,13 +122,13 @@ def maintain(
     if report.log_error:
         problems["log"] = report.log_error
     results = [
-        _result(plan.tables[name, "main"].refresh(), outcomes, before[name], started)
+        _result(plan.tables[name, "main"].refresh(), outcomes, before[name], started, in_spark=in_spark)
         for name, outcomes in by_table.items()
     ]
     return Maintained("\n".join([plan.text(), report.text()]), tuple(results), problems)
 
 
-def _result(table: Table, outcomes: list[Outcome], before: TableState, started: float) -> StepResult:
+def _result(table: Table, outcomes: list[Outcome], before: TableState, started: float, *, in_spark: bool) -> StepResult:
     done = [one for one in outcomes if one.status == DONE]
     conflicts, failed = (sum(one.status == status for one in outcomes) for status in (CONFLICT, FAILED))
     details: dict[str, str | int | float] = {
@@ -125,6 +145,7 @@ def _result(table: Table, outcomes: list[Outcome], before: TableState, started: 
     }
     commits = sorted({one.snapshot for one in done if one.snapshot is not None})
     note = f"{len(done)} works done"
+    note += ", the compactions in Spark" if in_spark else ""
     note += f", {conflicts} left because other commits came first" if conflicts else ""
     note += f", {failed} failed" if failed else ""
     return result_of("maintain", table, before, started, commits=commits, details=details, note=note)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
+from paimon_core.compact.compaction import run_tasks
 from paimon_core.errors import InvalidRequest, NotFound, StorageError
 from paimon_core.health.plan.candidates import ACTIONS, Budget
 from paimon_core.health.plan.choice import Reason
@@ -319,3 +320,37 @@ def test_a_view_has_no_maintenance(catalog):
     with pytest.raises(AttributeError):
         table.at(snapshot=1).plan_maintenance()
     assert table.maintain(actions=["expire"]).outcomes == ()
+
+
+def test_compactions_run_elsewhere_and_a_bucket_that_fails_does_not_stop_the_others(catalog):
+    table, log = keyed(catalog), catalog.maintenance_log()
+    before, calls = content(table), []
+
+    def work(context, tasks):
+        calls.append([task.bucket for task in tasks])
+        if 1 in calls[-1]:
+            raise StorageError("no executor")
+        return run_tasks(context, tasks)
+
+    plan = plan_tables([table], log=log, host="a cluster")
+    report = plan.run(work=work)
+    assert sorted(map(sorted, calls)) == [[0], [0, 1], [1]]
+    found = {one.candidate.bucket: one for one in report.outcomes}
+    assert (found[0].status, found[1].status) == ("done", "failed")
+    assert found[0].bytes_read == found[0].candidate.bytes_read
+    assert "no executor" in found[1].error
+    assert {one.host for one in log.outcomes()} == {"a cluster"}
+    assert content(table).equals(before)
+    assert not any(name.endswith("peak-memory") and "predicted" not in name for name in report_properties(table))
+
+
+def report_properties(table):
+    return table.refresh().latest_snapshot().properties
+
+
+def test_a_plan_for_another_place_needs_work_that_runs_there_and_no_other_plan_takes_it(catalog):
+    table = keyed(catalog)
+    with pytest.raises(InvalidRequest, match="made for a cluster, so run needs work"):
+        plan_tables([table], host="a cluster").run()
+    with pytest.raises(InvalidRequest, match="made for this machine, so run takes no work"):
+        table.plan_maintenance().run(work=run_tasks)
