@@ -85,7 +85,10 @@ class FsspecStorage(Storage):
             self.bounds.check_directory(directory)
         try:
             with _storage_errors("list", directory, missing=True):
-                entries = self.filesystem.ls(directory, detail=True)
+                if self.is_local:  # without fsspec, which takes 0.04 seconds to import
+                    entries = local_disk.entries(directory)
+                else:
+                    entries = self.filesystem.ls(directory, detail=True)
         except FileNotFoundError:
             return []
         found = [self._info(e) for e in entries if len(e["name"]) > len(directory.rstrip("/"))]

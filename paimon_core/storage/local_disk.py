@@ -84,6 +84,41 @@ def read(path: str, *, follow: bool) -> bytes:
         os.close(descriptor)
 
 
+def entries(directory: str) -> list[dict[str, Any]]:
+    """Return the direct entries of a directory, as fsspec describes them; [] for a file.
+
+    The size of a link is that of its target. Raises FileNotFoundError for a missing directory.
+    """
+    found = []
+    try:
+        with os.scandir(directory.rstrip("/") or "/") as listed:
+            for entry in listed:
+                with contextlib.suppress(FileNotFoundError):  # deleted since the directory was listed
+                    found.append(_described(entry))
+    except NotADirectoryError:
+        if not os.path.exists(directory):
+            raise
+    return found
+
+
+def _described(entry: os.DirEntry[str]) -> dict[str, Any]:
+    own = entry.stat(follow_symlinks=False)
+    size = own.st_size
+    if entry.is_symlink():
+        try:
+            size = entry.stat().st_size
+        except OSError:
+            size = 0
+    return {
+        "name": entry.path,
+        "size": size,
+        "type": "directory" if entry.is_dir(follow_symlinks=False) else "file",
+        "islink": entry.is_symlink(),
+        "mtime": own.st_mtime,
+        "ino": own.st_ino,
+    }
+
+
 def create(path: str, data: bytes) -> None:
     """Write a new file; raises FileExistsError when ``path`` exists. The file is deleted when writing fails."""
     descriptor = _open_new(path)

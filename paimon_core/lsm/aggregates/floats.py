@@ -15,6 +15,9 @@ from paimon_core.lsm.aggregates.rounds import left_to_right
 from paimon_core.lsm.aggregates.values import Numbers, column_of, raw, skipping_nulls
 from paimon_core.lsm.key_groups import Groups
 
+_ROUNDS = 32
+"""Groups of at most this number of rows are combined in rounds: one row of every group in each."""
+
 
 @dataclass(frozen=True, slots=True)
 class FloatSum:
@@ -57,8 +60,15 @@ class FloatProduct:
 def _in_order(operation: np.ufunc, values: Numbers, groups: Groups) -> Numbers:
     """Return one result per group. ``values`` are in the order of the groups, which are compact and not empty."""
     folded = values[groups.starts]
-    rest = np.ones(len(values), np.bool_)
-    rest[groups.starts] = False
     with np.errstate(all="ignore"):
-        operation.at(folded, np.repeat(np.arange(len(groups)), groups.lengths - 1), values[rest])
+        if int(groups.lengths.max(initial=0)) > _ROUNDS:
+            rest = np.ones(len(values), np.bool_)
+            rest[groups.starts] = False
+            operation.at(folded, np.repeat(np.arange(len(groups)), groups.lengths - 1), values[rest])
+            return folded
+        longer, at = np.flatnonzero(groups.lengths > 1), 1
+        while len(longer):
+            folded[longer] = operation(folded[longer], values[groups.starts[longer] + at])
+            at += 1
+            longer = longer[groups.lengths[longer] > at]
     return folded

@@ -15,6 +15,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidOption, InvalidRequest
 from paimon_core.lsm.aggregates.aggregate import Aggregate, IgnoreRetract, Retracts
@@ -141,7 +142,7 @@ class Aggregation:
             raise self._no_retract(name)
         plain = folding.retracts is None and folding.deletes is None
         checked = not isinstance(function, First | Last) and name in self.not_null and column.null_count
-        if plain and not checked and _keeps_single(function, column.type):
+        if plain and not checked and _keeps_single(function, column):
             return function(column, groups, None)  # a single row gives its own value, so one call handles all groups
         if isinstance(function, First) and folding.deletes is not None:
             folded = function.after_deletes(column, folding.folded, folding.dense, folding.deletes)
@@ -218,10 +219,10 @@ class _Folding:
         return self.whole.keep(self.many)
 
 
-def _keeps_single(function: Aggregate, kind: pa.DataType) -> bool:
+def _keeps_single(function: Aggregate, column: pa.ChunkedArray) -> bool:
     """Whether the function returns the value of a single added row unchanged, with all its bits."""
-    if isinstance(function, Extreme):
-        return not pa.types.is_floating(kind)  # the largest and smallest NaN is the canonical one
+    if isinstance(function, Extreme):  # the largest and smallest NaN is the canonical one
+        return not (pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py())
     return isinstance(function, First | Last | IntegerSum | FloatSum)
 
 

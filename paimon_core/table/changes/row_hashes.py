@@ -9,6 +9,7 @@ times the bytes of ``_BLOCK_ROWS`` fixed-size values or of ``_STEP_WORDS`` words
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,24 @@ _STEP_WORDS = 1 << 16
 """The number of words of texts that are mixed at once."""
 _MOST_WIDTH = 2
 _KEY_BITS = 12
-_KEYS: Hashes = np.random.default_rng(0x7061696D6F6E).integers(0, 1 << 64, (_MOST_WIDTH, 1 << _KEY_BITS), np.uint64)
-"""The keys by position, for each number of a hash: random numbers that are the same in all processes."""
 _FAR = np.uint64(0x9E3779B97F4A7C15)
-_NULL: Hashes = _KEYS[:, -1:].copy()
 _FIRST, _SECOND = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 _MASKS: Hashes = np.array([0, *((1 << 8 * n) - 1 for n in range(1, 8))], np.uint64)
 """The mask of the last word of a text, by the number of bytes of the text in this word; index 0 is not used."""
+
+
+@cache
+def _all_keys() -> Hashes:
+    """Return the keys by position, for each number of a hash: random numbers that are the same in all processes.
+
+    ``numpy.random`` is imported at the first call.
+    """
+    return np.random.default_rng(0x7061696D6F6E).integers(0, 1 << 64, (_MOST_WIDTH, 1 << _KEY_BITS), np.uint64)
+
+
+def _null(width: int) -> Hashes:
+    """Return the hash of null: the last key."""
+    return _all_keys()[:width, -1:]
 
 
 def row_hashes(rows: pa.Table | pa.RecordBatch, fields: Sequence[DataField]) -> Hashes:
@@ -84,9 +96,9 @@ class _Hasher:
             array = array.storage
         kind = array.type
         if pa.types.is_null(kind):
-            return np.broadcast_to(_NULL[: self.width], (self.width, len(array)))
+            return np.broadcast_to(_null(self.width), (self.width, len(array)))
         if pa.types.is_dictionary(kind):
-            values = self.codes(array.dictionary) if len(array.dictionary) else _NULL[: self.width]
+            values = self.codes(array.dictionary) if len(array.dictionary) else _null(self.width)
             found = values[:, array.indices.fill_null(0).to_numpy(zero_copy_only=False)]
         elif pa.types.is_struct(kind):
             found = self.joined(array.flatten(), len(array))
@@ -103,7 +115,7 @@ class _Hasher:
             found = self._of_texts(array)
         else:
             found = np.broadcast_to(self._bits(array), (self.width, len(array)))
-        return found if array.null_count == 0 else np.where(_nulls(array), _NULL[: self.width], found)
+        return found if array.null_count == 0 else np.where(_nulls(array), _null(self.width), found)
 
     def _bits(self, array: pa.Array) -> Hashes:
         kind = array.type
@@ -176,13 +188,13 @@ def _mixed(words: Hashes) -> Hashes:
 def _key(number: int, place: int | _Ints) -> Hashes:
     """Return the key of a position; positions beyond the table of keys get a computed key."""
     at = np.asarray(place, np.int64)
-    keys: Hashes = _KEYS[number][at & ((1 << _KEY_BITS) - 1)]
+    keys: Hashes = _all_keys()[number][at & ((1 << _KEY_BITS) - 1)]
     far = (at >> _KEY_BITS).view(np.uint64)
     return keys + far * _FAR if far.any() else keys
 
 
 def _keys(width: int, place: int) -> Hashes:
-    return _KEYS[:width, place : place + 1]
+    return _all_keys()[:width, place : place + 1]
 
 
 def _places(lengths: _Ints) -> _Ints:
