@@ -111,6 +111,13 @@ class ManifestStore:
         """
         return list(values_of(self._entries([(file_name, size)])[0]))
 
+    def read_entries(self, file_name: str, size: int | None = None, *, keep: bool = True) -> Entries:
+        """Read the entries of one manifest, as columns when there are many; otherwise like ``read_manifest``.
+
+        Without ``keep``, the manifest is not added to the cache.
+        """
+        return self._entries([(file_name, size)], keep=keep)[0]
+
     def read_columns(self, manifests: Sequence[ManifestFile], texts: Collection[bytes] | None = None) -> EntryColumns:
         """Return the entries of all manifests as columns, in order; ``texts`` and errors: see ``read_each``."""
         return EntryColumns.concat(self.read_each(manifests, texts))
