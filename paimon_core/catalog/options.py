@@ -50,6 +50,12 @@ CACHE_OPTIONS = (
     Option("local-cache.enabled", parse_bool, False, "whether manifests are kept on a disk of this machine"),
     Option("local-cache.dir", parse_path, None, "the directory of the cached manifests"),
     Option("local-cache.max-size", parse_size, 1 << 30, "the most bytes in the directory"),
+    Option(
+        "cache.manifest.max-memory",
+        parse_size,
+        None,
+        "the most memory for cached manifests and the live files of plans; default: an eighth of the machine's memory",
+    ),
 )
 """Only the caller of ``open_catalog`` can set these options.
 

@@ -7,12 +7,14 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from paimon_core.commit.snapshot_chain import chain_break
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import SNAPSHOT_TRIES
-from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry, ManifestFile
+from paimon_core.metadata.manifests.entries import ManifestEntry, ManifestFile
+from paimon_core.metadata.manifests.entry_columns import Entries, EntryColumns, live
 from paimon_core.metadata.manifests.index_manifest import IndexEntry
-from paimon_core.metadata.manifests.manifest_file import merge_entries
 from paimon_core.metadata.snapshot import Snapshot
 
 
@@ -45,6 +47,11 @@ class Base:
         with self._reading():
             return self.context.manifests.read_manifest(manifest.file_name, manifest.file_size)
 
+    def read_entries(self, manifest: ManifestFile) -> Entries:
+        """Return the entries of a manifest, as columns when there are many; the manifest is not cached."""
+        with self._reading():
+            return self.context.manifests.read_entries(manifest.file_name, manifest.file_size, keep=False)
+
     def read_holding(self, manifest: ManifestFile, partitions: Collection[bytes]) -> list[ManifestEntry]:
         """Return the entries of a manifest that are in ``partitions``; the result may also contain entries of other
         partitions.
@@ -61,14 +68,21 @@ class Base:
 
         ``among``: the only partitions that can match; manifests that cannot contain any of them are not read.
         """
-        entries = (
-            entry
-            for manifest in self.manifests
-            if among is None or self.may_hold(manifest, among)
-            for entry in (self.read(manifest) if among is None else self.read_holding(manifest, among))
-            if matches(entry.partition)
-        )
-        return [e for e in merge_entries(entries) if e.kind is FileKind.ADD]
+        return self.live_columns(matches, among).entries()
+
+    def live_columns(self, matches: Callable[[bytes], bool], among: Collection[bytes] | None = None) -> EntryColumns:
+        """Return the entries of ``live`` as columns; ``matches`` is called once for each partition of a manifest."""
+        opened = [m for m in self.manifests if among is None or self.may_hold(m, among)]
+        parts: list[Entries] = []
+        with self._reading():
+            for manifest in opened:
+                (found,) = self.context.manifests.read_each([manifest], among)
+                chosen = _in_partitions(found, matches)
+                if isinstance(chosen, EntryColumns) and _FEW * len(chosen) < len(found):
+                    chosen = chosen.gathered(np.arange(len(chosen)))
+                parts.append(chosen)
+        columns = EntryColumns.concat(parts)
+        return columns.filter(live(columns))
 
     def may_hold(self, manifest: ManifestFile, partitions: Collection[bytes]) -> bool:
         """Whether a manifest can contain an entry of the ``partitions``, by its partition ranges (format 4.2)."""
@@ -103,3 +117,13 @@ class Base:
         """
         gaps = tried < min(SNAPSHOT_TRIES, self.context.options["commit.max-retries"])
         return None if self.snapshot is None else chain_break(self.context, self.snapshot, gaps=gaps)
+
+
+_FEW = 10
+"""If fewer than a tenth of the entries of a manifest are needed, they are copied, and the manifest is released."""
+
+
+def _in_partitions(entries: Entries, matches: Callable[[bytes], bool]) -> Entries:
+    if isinstance(entries, tuple):
+        return tuple(e for e in entries if matches(e.partition))
+    return entries.of_partitions(matches)

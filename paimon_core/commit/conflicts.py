@@ -9,9 +9,11 @@ files was added before, so the check of an append reads few manifests.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NoReturn
+
+import numpy as np
 
 from paimon_core.commit.base import Base
 from paimon_core.commit.duplicates import added_before
@@ -20,6 +22,7 @@ from paimon_core.errors import CommitConflict
 from paimon_core.lsm.key_order import key_order
 from paimon_core.metadata import clock
 from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
+from paimon_core.metadata.manifests.entry_columns import EntryColumns, Indices
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.times.partition_time import is_expired_by_value
 
@@ -56,7 +59,9 @@ def check_changes(base: Base, kind: CommitKind, entries: Sequence[ManifestEntry]
     """
     _check_consistent(base, entries)
     partitions = {e.partition for e in entries}
-    live = {e.identity: e for e in base.live(partitions.__contains__, partitions)}
+    touched = {(e.partition, e.bucket) for e in entries}
+    columns = base.live_columns(partitions.__contains__, partitions)
+    live = {e.identity: e for e in columns.entries(_in_buckets(columns, touched))}
     for entry in entries:
         if entry.kind is FileKind.ADD:
             if entry.identity in live:
@@ -66,8 +71,26 @@ def check_changes(base: Base, kind: CommitKind, entries: Sequence[ManifestEntry]
             live[entry.identity] = entry
         elif live.pop(entry.identity, None) is None:
             _raise_file_removed(base, kind, entry)
-    _check_buckets(base, live.values())
-    _check_levels(base, live.values(), {(e.partition, e.bucket) for e in entries})
+    _check_buckets(base, [*live.values(), *columns.entries(_one_of_each_number_of_buckets(columns, touched))])
+    _check_levels(base, live.values(), touched)
+
+
+def _in_buckets(columns: EntryColumns, touched: Collection[tuple[bytes, int]]) -> Indices:
+    """Return the positions of the entries in some buckets (partition and number)."""
+    code, partitions = columns.partition_codes()
+    buckets, bucket = np.unique(columns.numbers["bucket"], return_inverse=True)
+    place, each = np.unique(code * len(buckets) + bucket, return_inverse=True)
+    names = ((partitions[at // len(buckets)], int(buckets[at % len(buckets)])) for at in place.tolist())
+    return np.flatnonzero(np.array([name in touched for name in names], bool)[each])
+
+
+def _one_of_each_number_of_buckets(columns: EntryColumns, touched: Collection[tuple[bytes, int]]) -> Indices:
+    """Return the position of one entry for each number of buckets in a partition, of entries in other buckets."""
+    left = np.ones(len(columns), bool)
+    left[_in_buckets(columns, touched)] = False
+    at = np.flatnonzero(left)
+    each = np.stack([columns.partition_codes()[0][at], columns.numbers["total_buckets"][at]])
+    return np.sort(at[np.unique(each, axis=1, return_index=True)[1]])
 
 
 def _check_consistent(base: Base, entries: Sequence[ManifestEntry]) -> None:

@@ -170,7 +170,8 @@ class TableContext:
     def uncached(self) -> TableContext:
         """Return the same table with an empty manifest cache: every manifest is read from the warehouse again."""
         old = self.manifests
-        fresh = ManifestStore(old.storage, old.paths, old.partition_types, old.compression, form=old.form)
+        cache = ManifestCache(max_bytes=old.cache.max_bytes)
+        fresh = ManifestStore(old.storage, old.paths, old.partition_types, old.compression, cache, old.form)
         return replace(self, manifests=fresh)
 
     def file_path(self, partition: bytes, bucket: int, file: DataFile, name: str | None = None) -> str:

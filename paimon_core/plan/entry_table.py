@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,10 +109,9 @@ class EntryTable:
     def __len__(self) -> int:
         return len(self.partition)
 
-    @property
-    def nbytes(self) -> int:
-        """The bytes of memory of the entries and of the cached splits."""
-        return self.entry_bytes + _SPLIT_BYTES * sum(map(len, list(self.packed.values())))
+    def memory(self) -> Mapping[int, int]:
+        """Return the bytes of memory of the entries and of the cached splits."""
+        return {id(self): self.entry_bytes + _SPLIT_BYTES * sum(map(len, list(self.packed.values())))}
 
     @staticmethod
     def of_columns(entries: EntryColumns) -> EntryTable:

@@ -9,11 +9,11 @@ have no key in common with another group.
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -120,17 +120,28 @@ class _RawSplits:
     def __init__(self, found: FileColumns, packing: Packing, order: Numbers) -> None:
         self.order, self.target = order, packing.target_bytes
         sizes = found.file_size[order]
-        self.weight = [0, *accumulate(np.maximum(sizes, packing.open_file_bytes).tolist())]
-        self.size = [0, *accumulate(sizes.tolist())]
-        self.rows = [0, *accumulate(found.row_count[order].tolist())]
+        self.weight = _sums(np.maximum(sizes, packing.open_file_bytes))
+        self.size = _sums(sizes)
+        self.rows = _sums(found.row_count[order])
 
     def cut(self, group: int, start: int, end: int) -> Iterator[PackedFiles]:
         weight, size, rows = self.weight, self.size, self.rows
         while start < end:
-            upto = max(bisect_right(weight, weight[start] + self.target, start + 1, end + 1) - 1, start + 1)
+            upto, most = end, weight[start] + self.target
+            if weight[end] > most:
+                upto = max(start + int(np.searchsorted(weight[start + 1 : end + 1], most, side="right")), start + 1)
             files = self.order[start:upto]
-            yield PackedFiles(group, files, (), rows[upto] - rows[start], size[upto] - size[start])
+            yield PackedFiles(group, files, (), int(rows[upto] - rows[start]), int(size[upto] - size[start]))
             start = upto
+
+
+def _sums(values: Numbers) -> npt.NDArray[Any]:
+    """Return 0 and the sums of the first values; Python numbers if a sum may not fit in 64 bits."""
+    if len(values) and float(values.max()) * len(values) >= 2.0**62:
+        return np.array([0, *accumulate(values.tolist())], object)
+    out = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(values, out=out[1:])
+    return out
 
 
 def _sectioned(

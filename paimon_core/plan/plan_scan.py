@@ -7,9 +7,10 @@ out.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 
 import numpy as np
 
@@ -17,13 +18,14 @@ from paimon_core.display import Displayed, Summary
 from paimon_core.lsm.key_order import key_order
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.known_deletes import records_deletes
+from paimon_core.metadata.manifests.gc_pause import gc_paused
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.manifest_store import ManifestStore
 from paimon_core.options import COMBINING_ENGINES, TableOptions
 from paimon_core.plan.entry_table import EntryTable, Mask
 from paimon_core.plan.file_packing import FileColumns, PackedFiles, PackingRule, pack_files
 from paimon_core.plan.lazy_files import FilesAhead, LazyFiles
-from paimon_core.plan.live_files import ScanCounts, read_live_files
+from paimon_core.plan.live_files import LiveFiles, ScanCounts, SelectedFiles, read_live_files
 from paimon_core.plan.prune import Pruners, Schemas, ValuePruner
 from paimon_core.plan.row_ranges import pack_ranges
 from paimon_core.plan.split import Layout, Packing, Split
@@ -97,21 +99,31 @@ def plan_scan(
     with manifests.reading(snapshot):
         vectors = _read_vectors(manifests, snapshot)
         found = read_live_files(
-            manifests, snapshot, pruners, buckets, level_0=not unique, evolves=evolves, created_from=created_from
+            manifests,
+            snapshot,
+            pruners,
+            buckets,
+            level_0=not unique,
+            evolves=evolves,
+            created_from=created_from,
+            divided=not evolves,
         )
     packing = Packing(options["source.split.target-size"], options["source.split.open-file-cost"])
     combines = engine in COMBINING_ENGINES
     rule = PackingRule(packing, bool(schema.primary_keys), unique, combines, records_deletes(options))
-    packed = _pack_ranges(found.table, packing, pruners.value) if evolves else _pack(found.table, schema, rule, pruners)
-    splits = tuple(_split(snapshot, place, files, layout, vectors) for place, files, layout in packed)
+    packed = _pack_ranges(found.table, packing, pruners.value) if evolves else _pack(found, schema, rule, pruners)
+    with gc_paused():  # thousands of splits are created, and none of them is garbage
+        splits = tuple(_split(snapshot, place, files, layout, vectors) for place, files, layout in packed)
     selected = sum(len(s.files) for s in splits)
-    counts = replace(found.counts, files_selected=selected, pruned_by_value=len(found.table) - selected)
+    counts = replace(found.counts, files_selected=selected, pruned_by_value=len(found) - selected)
     return ScanPlan(snapshot, schema, where, splits, counts)
 
 
 _Place = tuple[bytes, int, int]
 """A serialized partition, a bucket, and the number of buckets of the partition."""
 _Packed = tuple[_Place, Sequence[DataFile], Layout]
+_PackedBucket = tuple[int, _Place, PackedFiles]
+"""The position of the first file of the bucket, the bucket, and the files of one split."""
 
 
 def _split(
@@ -145,26 +157,49 @@ def hides_level_0(schema: TableSchema, options: TableOptions) -> bool:
     return bool(options["merge-engine"] == "first-row")
 
 
-def _pack(table: EntryTable, schema: TableSchema, rule: PackingRule, pruners: Pruners) -> Iterator[_Packed]:
-    """Yield the splits, bucket by bucket; the ``DataFile`` values of a split are created when they are used."""
+def _pack(found: LiveFiles, schema: TableSchema, rule: PackingRule, pruners: Pruners) -> Iterator[_Packed]:
+    """Yield the splits, bucket by bucket; the ``DataFile`` values of a split are created when they are used.
+
+    Buckets are in the order of their first files, whatever part the bucket is in.
+    """
     types = tuple(f.type for f in schema.key_fields)
-    if pruners.value is None:
-        packed = table.packed.get((rule, types), [])
-        if not packed:
-            packed = list(_packed(table, types, rule, None))
-            table.packed.clear()  # one rule at a time: a cached packing may take as much memory as the entries
-            table.packed[rule, types] = packed
-    else:
-        packed = list(_packed(table, types, rule, value_matches(pruners.value, table)))
-    ahead = FilesAhead(table.files, [some.files for _, some in packed])
-    for number, (place, some) in enumerate(packed):
-        load = partial(ahead.files, number)
+    ordered: list[tuple[int, _PackedBucket, Callable[[], tuple[DataFile, ...]]]] = []
+    for part in found.parts:
+        if pruners.value is None:
+            table, packed = _kept_splits(part, types, rule)
+        else:
+            table = part.taken()
+            packed = list(_packed(table, types, rule, value_matches(pruners.value, table)))
+        ahead = FilesAhead(table.files, [some.files for *_, some in packed])
+        in_table = table is part.table
+        for number, split in enumerate(packed):
+            ordered.append((part.place(split[0], in_table=in_table), split, partial(ahead.files, number)))
+    if len(found.parts) > 1:
+        ordered.sort(key=itemgetter(0))
+    for _, (_, place, some), load in ordered:
         yield place, LazyFiles(len(some.files), some.row_count, some.size_bytes, load), some.layout
+
+
+def _kept_splits(
+    part: SelectedFiles, types: tuple[DataType, ...], rule: PackingRule
+) -> tuple[EntryTable, list[_PackedBucket]]:
+    """Return the table of a part and its splits; the splits of a whole table are cached with the table."""
+    whole = part.at is None or part.only_unchanged
+    table = part.table if whole else part.taken()
+    packed = table.packed.get((rule, types), [])
+    if not packed:
+        packed = list(_packed(table, types, rule, None))
+        table.packed.clear()  # one rule at a time: a cached packing may take as much memory as the entries
+        table.packed[rule, types] = packed
+    if whole and part.changed is not None:
+        gone = part.changed
+        packed = [split for split in packed if not gone[split[0]]]
+    return table, packed
 
 
 def _packed(
     table: EntryTable, key_types: Sequence[DataType], rule: PackingRule, matches: Mask | None
-) -> Iterator[tuple[_Place, PackedFiles]]:
+) -> Iterator[_PackedBucket]:
     groups, first = table.buckets()
     columns = FileColumns(
         groups,
@@ -178,7 +213,7 @@ def _packed(
         lambda at: table.key_ranks(at, key_types, key_order(key_types)),
     )
     places = _places(table, first)
-    return ((places[some.group], some) for some in pack_files(columns, rule, matches))
+    return ((first[some.group], places[some.group], some) for some in pack_files(columns, rule, matches))
 
 
 def _places(table: EntryTable, at: list[int]) -> list[_Place]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import base64
 import uuid
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+
+import numpy as np
 
 from paimon_core.codec.binary_row.rows import decode_row
 from paimon_core.codec.partition_text import partition_values
@@ -29,7 +29,7 @@ from paimon_core.metadata.commit_message import CommitMessage, deletions
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import latest_entries, read_latest
 from paimon_core.metadata.manifests.entries import ManifestEntry
-from paimon_core.metadata.manifests.manifest_file import live_entries
+from paimon_core.metadata.manifests.entry_columns import EntryColumns, Indices, live
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.times.local_time import epoch_millis
 from paimon_core.metadata.times.partition_time import BY_VALUE, LIFETIME, STRATEGY, PartitionTime, local_nanos
@@ -76,15 +76,15 @@ def plan_partition_expiry(
     _check(context, strategy, lifetime, limit)
     assert lifetime is not None
     state = TableState.of(context)
-    live, updated = _partitions(context)
+    entries, files_of, updated = _partitions(context)
     if strategy == BY_VALUE:
-        expired, protected = _by_value(context, live, local_nanos(now_millis) - lifetime * 1_000_000)
+        expired, protected = _by_value(context, files_of, local_nanos(now_millis) - lifetime * 1_000_000)
     else:
         threshold = epoch_millis(local_nanos(now_millis) // 1_000_000 - lifetime)
         expired, protected = _by_update(context, updated, threshold)
     expired.sort(key=lambda p: _partition_texts(context, p))
     over = [Protected(_description(context, p), limit_text(limit)) for p in expired[limit:]]
-    files = [f for p in expired[:limit] for f in _files(context, live[p])]
+    files = [f for p in expired[:limit] for f in _files(context, entries.entries(files_of[p]))]
     return Plan(
         OPERATION,
         context.name,
@@ -176,36 +176,42 @@ def _check(context: TableContext, strategy: str, lifetime: int | None, limit: in
         )
 
 
-_Live = dict[bytes, list[ManifestEntry]]
+_Live = Mapping[bytes, Indices]
+"""The positions of the live files of each partition."""
 
 
-def _partitions(context: TableContext) -> tuple[_Live, dict[bytes, int | None]]:
-    """Return the live files by partition, and the last update of each partition in epoch milliseconds.
+def _partitions(context: TableContext) -> tuple[EntryColumns, _Live, dict[bytes, int | None]]:
+    """Return all entries, the live files by partition, and the last update of each partition in epoch milliseconds.
 
     The last update is None when a file of the partition has no creation time. As in Java, deleted files are included in
     the last update as long as the manifests contain them.
     """
     entries = read_latest(context.snapshots, lambda latest: _entries(context, latest))
-    live: _Live = defaultdict(list)
-    for entry in live_entries(entries):
-        live[entry.partition].append(entry)
+    code, partitions = entries.partition_codes()
+    order = np.argsort(code, kind="stable")
+    starts = np.searchsorted(code[order], np.arange(len(partitions)))
+    mask = live(entries)
+    each = dict(zip(partitions, np.split(order, starts[1:]), strict=False))
+    files = {partition: at[mask[at]] for partition, at in each.items()}
+    created = entries.numbers["creation_time_millis"]
+    unknown = entries.nulls.get("creation_time_millis", np.zeros(len(entries), bool))
     updated: dict[bytes, int | None] = {}
-    for entry in entries:
-        if entry.partition in live:
-            local = entry.file.creation_time_millis
-            last, now = updated.get(entry.partition, 0), None if local is None else epoch_millis(local)
-            updated[entry.partition] = None if last is None or now is None else max(last, now)
-    return dict(live), updated
+    for partition, at in each.items():
+        if not len(files[partition]):
+            continue
+        # Only the first or the last time can be one that Python cannot convert.
+        first, last = (epoch_millis(int(local)) for local in (created[at].min(), created[at].max()))
+        updated[partition] = None if unknown[at].any() or first is None or last is None else max(0, last)
+    return entries, {p: files[p] for p in updated}, updated
 
 
-def _entries(context: TableContext, snapshot: Snapshot | None) -> list[ManifestEntry]:
+def _entries(context: TableContext, snapshot: Snapshot | None) -> EntryColumns:
     """Return all entries in the manifests of a snapshot, both added and deleted files."""
     if snapshot is None:
-        return []
+        return EntryColumns.of_entries([])
     manifests = context.manifests
     with manifests.reading(snapshot):
-        read = (manifests.read_manifest(m.file_name, m.file_size) for m in manifests.manifests_of(snapshot))
-        return list(chain.from_iterable(read))
+        return manifests.read_columns(manifests.manifests_of(snapshot))
 
 
 def _by_value(context: TableContext, live: Iterable[bytes], threshold: int) -> tuple[list[bytes], list[Protected]]:

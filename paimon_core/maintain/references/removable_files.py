@@ -20,6 +20,7 @@ from paimon_core.maintain.planning.plan import PlannedFile
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.manifests.index_names import index_file_names
+from paimon_core.metadata.manifests.named_entries import FileNames
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 
 _T = TypeVar("_T")
@@ -207,22 +208,22 @@ class RemovableFiles:
 
     def _live_candidates(self, base: Base) -> set[str]:
         live: dict[Any, str] = {}
+        names = FileNames(self.data)
         for manifest in base.manifests if self.data else ():
             if not base.may_hold(manifest, self.partitions):
                 continue
-            for kind, (identity, name) in self._changes(base, manifest):
+            for kind, (identity, name) in self._changes(base, manifest, names):
                 if kind is FileKind.ADD:
                     live[identity] = name
                 else:
                     live.pop(identity, None)
         return set(live.values())
 
-    def _changes(self, base: Base, manifest: ManifestFile) -> list[tuple[FileKind, Any]]:
+    def _changes(self, base: Base, manifest: ManifestFile, names: FileNames) -> list[tuple[FileKind, Any]]:
         name = manifest.file_name
         if name not in self._read:
-            self._read[name] = [
-                (e.kind, (e.identity, e.file.file_name)) for e in base.read(manifest) if e.file.file_name in self.data
-            ]
+            found = names.entries(base.read_entries(manifest))
+            self._read[name] = [(e.kind, (e.identity, e.file.file_name)) for e in found]
         return self._read[name]
 
 

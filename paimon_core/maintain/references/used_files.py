@@ -23,6 +23,7 @@ from paimon_core.maintain.executor import WorkExecutor
 from paimon_core.maintain.roots import Holder, Root, all_roots, contexts_of_branches
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifests.index_names import index_file_names
+from paimon_core.metadata.manifests.named_entries import FileNames, all_names
 from paimon_core.metadata.stores.snapshot_store import EARLIEST, LATEST
 
 SCANS = 4
@@ -84,22 +85,24 @@ def metadata_names(context: TableContext, roots: Iterable[Root], known: Collecti
     return reached
 
 
-def data_names(context: TableContext, manifests: Mapping[str, bool], among: Collection[str] | None = None) -> set[str]:
+def data_names(
+    context: TableContext, manifests: Mapping[str, bool], among: Collection[str] | FileNames | None = None
+) -> set[str]:
     """Return the data files and extra files that the manifests add or delete (only names in ``among``).
 
     ``manifests`` maps the name of each manifest to whether it must exist. Raises CorruptTable for a manifest that
     cannot be read, or that is missing although it must exist.
     """
     names: set[str] = set()
+    wanted = among if among is None or isinstance(among, FileNames) else FileNames(among)
     for name, must in manifests.items():
         try:
-            entries = context.manifests.read_manifest(name)
+            entries = context.manifests.read_entries(name, keep=False)
         except CorruptTable as error:
             if must or not error.facts.get("missing"):
                 raise
             continue
-        found = {n for e in entries for n in (e.file.file_name, *e.file.extra_files)}
-        names |= found if among is None else found.intersection(among)
+        names |= all_names(entries) if wanted is None else wanted.used(entries)
     return names
 
 
@@ -152,8 +155,9 @@ def _read_into(
         used.names |= executor.data_names(context, unread, among)
         used.read |= unread.keys()
     else:
+        wanted = FileNames(among)
         for name, must in unread.items():
-            used.names |= data_names(context, {name: must}, among)
+            used.names |= data_names(context, {name: must}, wanted)
             used.read.add(name)
     used.read |= reached.read
 

@@ -20,6 +20,7 @@ from paimon_core.codec.avro.columns import PADDING, Mask, Numbers, Offsets, dige
 from paimon_core.codec.avro.items import encode_items, nullable_numbers, numbers_of, texts_of
 from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.data_file import DataFile, FileSource
+from paimon_core.metadata.manifests.constant_columns import joined, memory_of, taken
 from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from paimon_core.metadata.manifests.gc_pause import gc_paused
 from paimon_core.metadata.manifests.manifest_file import merge_entries
@@ -79,7 +80,7 @@ class EntryColumns:
     def nbytes(self) -> int:
         """The memory of the columns and of the data, in bytes."""
         columns = [*self.numbers.values(), *self.nulls.values(), self.name_digest]
-        return len(self.data) + sum(c.nbytes for c in [*columns, *(c for span in self.spans.values() for c in span)])
+        return len(self.data) + sum(map(memory_of, [*columns, *(c for span in self.spans.values() for c in span)]))
 
     @cached_property
     def buffer(self) -> npt.NDArray[np.uint8]:
@@ -97,9 +98,9 @@ class EntryColumns:
         """
         return replace(
             self,
-            numbers={name: column[at] for name, column in self.numbers.items()},
-            nulls={name: column[at] for name, column in self.nulls.items()},
-            spans={name: Spans(starts[at], lengths[at]) for name, (starts, lengths) in self.spans.items()},
+            numbers={name: taken(column, at) for name, column in self.numbers.items()},
+            nulls={name: taken(column, at) for name, column in self.nulls.items()},
+            spans={name: Spans(taken(s.starts, at), taken(s.lengths, at)) for name, s in self.spans.items()},
             name_digest=self.name_digest[at],
         )
 
@@ -118,25 +119,28 @@ class EntryColumns:
         wide: Any = np.int64 if len(data) > np.iinfo(np.int32).max else np.int32
         bases = [0, *np.cumsum([len(part.data) for part in parts[:-1]]).tolist()]
 
-        def joined(column: Callable[[EntryColumns], npt.NDArray[Any]]) -> npt.NDArray[Any]:
-            return np.concatenate([column(part) for part in parts])
+        def together(column: Callable[[EntryColumns], npt.NDArray[Any]]) -> npt.NDArray[Any]:
+            return joined([column(part) for part in parts])
 
         def spans(name: str) -> Spans:
+            lengths = together(lambda part: part.spans[name].lengths)
+            if int(lengths[0]) < 0 and memory_of(lengths) < 16:  # all are null
+                return Spans(lengths, lengths)
             starts = [
                 part.spans[name].starts.astype(wide) + wide(base) for part, base in zip(parts, bases, strict=True)
             ]
-            return Spans(np.concatenate(starts), joined(lambda part: part.spans[name].lengths))
+            return Spans(np.concatenate(starts), lengths)
 
         def nulls(name: str) -> Mask:
-            return joined(lambda part: part.nulls.get(name, np.zeros(len(part), bool)))
+            return together(lambda part: part.nulls.get(name, np.zeros(len(part), bool)))
 
         with_nulls = {name for part in parts for name in part.nulls}
         return EntryColumns(
             data,
-            {name: joined(lambda part, name=name: part.numbers[name]) for name in parts[0].numbers},  # type: ignore[misc]
+            {name: together(lambda part, name=name: part.numbers[name]) for name in parts[0].numbers},  # type: ignore[misc]
             {name: nulls(name) for name in sorted(with_nulls)},
             {name: spans(name) for name in parts[0].spans},
-            joined(lambda part: part.name_digest),
+            np.concatenate([part.name_digest for part in parts]),
         )
 
     def compact(self) -> EntryColumns:
@@ -149,6 +153,19 @@ class EntryColumns:
             name: Spans(np.where(s.lengths > 0, s.starts - first, 0), s.lengths) for name, s in copied.spans.items()
         }
         return replace(copied, data=self.data[first:last] + PADDING, spans=spans)
+
+    def gathered(self, at: Indices) -> EntryColumns:
+        """Return a copy of the entries at the given positions, with only their own data: for few of many entries."""
+        some = self.take(at)
+        spans: dict[str, Spans] = {}
+        parts: list[bytes] = []
+        size = 0
+        for name, (_, lengths) in some.spans.items():
+            ends = size + np.cumsum(np.maximum(lengths, 0), dtype=np.int64)
+            spans[name] = Spans(ends - np.maximum(lengths, 0), lengths)
+            if size < (size := int(ends[-1]) if len(ends) else size):
+                parts += filter(None, some.bytes_at(name))
+        return replace(some, data=b"".join((*parts, PADDING)), spans=spans)
 
     def bytes_at(self, name: str, at: Indices | slice = slice(None)) -> list[Any]:
         """Return the bytes of a column of spans at the given positions, None for null; arrays in Avro form."""
@@ -206,9 +223,13 @@ class EntryColumns:
             change[1:] |= byte[1:] != byte[:-1]
         return np.flatnonzero(change)
 
+    @cached_property
+    def _partition_codes(self) -> tuple[Numbers, list[bytes]]:
+        return self.codes("partition")
+
     def partition_codes(self) -> tuple[Numbers, list[bytes]]:
         """Return (codes, partitions): for each entry the index of its partition, and the distinct partitions."""
-        return self.codes("partition")
+        return self._partition_codes
 
     def of_partitions(self, chosen: Callable[[bytes], bool]) -> EntryColumns:
         """Return the entries of the partitions for which ``chosen``, called once per partition, returns True."""

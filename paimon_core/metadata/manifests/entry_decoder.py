@@ -32,6 +32,7 @@ from paimon_core.codec.avro.plain_schema import array_schema
 from paimon_core.codec.record_file import is_avro
 from paimon_core.errors import CorruptTable
 from paimon_core.metadata.data_file import FileSource
+from paimon_core.metadata.manifests.constant_columns import shared
 from paimon_core.metadata.manifests.entries import FileKind
 from paimon_core.metadata.manifests.entry_columns import Entries, EntryColumns, Spans
 from paimon_core.metadata.manifests.manifest_file import VERSION, decode_entries
@@ -213,7 +214,7 @@ def _columns(data: bytes, bounds: Sequence[tuple[int, int, int]], records: Recor
         if missing and not kind.endswith("?"):
             raise NotInColumns(f"{field} is null")
         if kind in ("long", "long?", "count"):
-            numbers[name] = column.values
+            numbers[name] = shared(column.values)
             if missing and column.nulls is not None:
                 nulls[name] = column.nulls
             if kind == "count" and int(column.values.min()) < 0:
@@ -226,10 +227,12 @@ def _columns(data: bytes, bounds: Sequence[tuple[int, int, int]], records: Recor
 
 def _spans(column: Column, size: int) -> Spans:
     assert column.lengths is not None
-    lengths = column.lengths if column.nulls is None else np.where(column.nulls, -1, column.lengths)
-    if size <= np.iinfo(np.int32).max:
-        return Spans(column.values.astype(np.int32), lengths.astype(np.int32))
-    return Spans(column.values, lengths)
+    lengths = shared(column.lengths if column.nulls is None else np.where(column.nulls, -1, column.lengths))
+    kind: Any = np.int32 if size <= np.iinfo(np.int32).max else np.int64
+    if len(lengths) and int(lengths.max()) < 0:  # all are null
+        lengths = shared(np.full(len(lengths), -1, kind))
+        return Spans(lengths, lengths)
+    return Spans(column.values.astype(kind), shared(lengths.astype(kind)))
 
 
 def _check_fields(records: Records) -> None:

@@ -6,9 +6,13 @@ Manifests never change, so no cached value becomes invalid. The tables of a cata
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from paimon_core.metadata.manifests.entry_columns import Entries
@@ -18,20 +22,25 @@ from paimon_core.storage.local_cache import LocalCache
 class Sized(Protocol):
     """A value that states how much memory it needs."""
 
-    @property
-    def nbytes(self) -> int:
-        """The bytes of memory that the value needs."""
+    def memory(self) -> Mapping[int, int]:
+        """Return the bytes of memory of each object that the value needs, by the ``id`` of the object.
+
+        An object that several values share is counted once.
+        """
 
 
 T = TypeVar("T", bound=Sized)
-KEPT_BYTES = 128 << 20
-"""The limit of memory in bytes for cached manifests, and the same limit again for results.
+Key = tuple[str, Hashable]
+"""The kind of a result, and the names of the immutable files from which it was computed."""
+LEAST_BYTES = 256 << 20
+SHARE = 8
+"""By default, a cache has at most the 8th part of the machine's memory, and at least ``LEAST_BYTES``.
 
-100,000 entries take about 55 MB. A result that was computed from one manifest shares the memory of the manifest.
+100,000 entries take about 45 MB. A result that was computed from one manifest shares the memory of the manifest.
 """
 VALUE_BYTES = 1400
 """The estimated bytes of memory of one ``ManifestEntry`` value."""
-KEPT_PLANS = 2
+KEPT_RESULTS = 4
 KEPT_COUNTS = 64
 """The largest number of manifests whose partial reads are counted."""
 PARTIAL_READS = 3
@@ -39,22 +48,31 @@ PARTIAL_READS = 3
 
 
 class ManifestCache:
-    """A cache of manifests by path (at most ``KEPT_BYTES`` bytes), and of at most ``KEPT_PLANS`` results.
+    """A cache of manifests by path and of at most ``KEPT_RESULTS`` results, with at most ``max_bytes`` together.
 
+    When the memory is full, the least recently used manifests are removed first, then the least recently used results.
     ``files`` stores copies of the manifest files on the local disk. A pickled cache is empty and has no ``files``.
     """
 
-    def __init__(self, files: LocalCache | None = None) -> None:
+    def __init__(self, files: LocalCache | None = None, max_bytes: int | None = None) -> None:
         self.files = files
+        self.max_bytes = default_bytes() if max_bytes is None else max_bytes
         self._manifests: OrderedDict[str, Entries] = OrderedDict()
         self._partial: OrderedDict[str, int] = OrderedDict()
         """The number of partial reads of each manifest that is not cached, by path."""
-        self._computed: OrderedDict[Hashable, Any] = OrderedDict()
+        self._computed: OrderedDict[Key, Any] = OrderedDict()
         self._bytes = 0
+        """The bytes of the manifests."""
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ManifestCache, ()
+        return ManifestCache, (None, self.max_bytes)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of memory of the cached manifests and results; a result may grow while it is used."""
+        with self._lock:
+            return self._bytes + self._result_bytes()
 
     def find(self, path: str) -> Entries | None:
         """Return the entries of a cached manifest, or None."""
@@ -67,17 +85,16 @@ class ManifestCache:
         """Cache the entries of a manifest unless it is too large, and remove the least recently used manifests."""
         size = _bytes_of(entries)
         with self._lock:
-            if size > KEPT_BYTES or path in self._manifests:
+            if size > self.max_bytes or path in self._manifests:
                 return
             self._bytes += size
             self._manifests[path] = entries
-            while self._bytes > KEPT_BYTES:
-                self._bytes -= _bytes_of(self._manifests.popitem(last=False)[1])
+            self._shrink()
 
-    def computed(self, key: Hashable, compute: Callable[[], T]) -> T:
+    def computed(self, key: Key, compute: Callable[[], T]) -> T:
         """Return the cached result for ``key``; if there is none, call ``compute`` and cache its result.
 
-        The key must name only immutable files. All cached results together have at most ``KEPT_BYTES``.
+        The key must name only immutable files. A result with more than the limit of the cache is not cached.
         """
         with self._lock:
             if key in self._computed:
@@ -86,10 +103,39 @@ class ManifestCache:
                 return found
         found = compute()
         with self._lock:
-            self._computed[key] = found
-            while len(self._computed) > KEPT_PLANS or sum(c.nbytes for c in self._computed.values()) > KEPT_BYTES:
-                self._computed.popitem(last=False)
+            if sum(found.memory().values()) <= self.max_bytes:
+                self._computed[key] = found
+                self._shrink()
         return found
+
+    def known(self, key: Key, kind: type[T]) -> T | None:
+        """Return the cached result for ``key``, which must be of this ``kind``; None if there is none."""
+        with self._lock:
+            found = self._computed.get(key)
+            if found is None:
+                return None
+            self._computed.move_to_end(key)
+        assert isinstance(found, kind)
+        return found
+
+    def keys(self, kind: str) -> list[Any]:
+        """Return what the keys of all cached results of a kind name."""
+        with self._lock:
+            return [name for of, name in self._computed if of == kind]
+
+    def _result_bytes(self) -> int:
+        objects: dict[int, int] = {}
+        for result in self._computed.values():
+            objects |= result.memory()
+        return sum(objects.values())
+
+    def _shrink(self) -> None:
+        results = self._result_bytes()
+        while self._manifests and self._bytes + results > self.max_bytes:
+            self._bytes -= _bytes_of(self._manifests.popitem(last=False)[1])
+        while len(self._computed) > KEPT_RESULTS or (self._computed and self._bytes + results > self.max_bytes):
+            self._computed.popitem(last=False)
+            results = self._result_bytes()
 
     def reads_part(self, path: str) -> bool:
         """Count a read of a manifest; return whether only a part of the manifest should be read.
@@ -104,6 +150,20 @@ class ManifestCache:
             if len(self._partial) > KEPT_COUNTS:
                 self._partial.popitem(last=False)
             return True
+
+
+@lru_cache(maxsize=1)
+def default_bytes() -> int:
+    """Return the limit in bytes of a cache without option: a share of the memory that this process may use."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for path in _GROUP_LIMITS:
+        with contextlib.suppress(OSError, ValueError):  # the file contains "max" without a limit
+            memory = min(memory, int(Path(path).read_text()))
+    return max(memory // SHARE, LEAST_BYTES)
+
+
+_GROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""The limit of the memory of a container, in version 2 and 1 of control groups."""
 
 
 def _bytes_of(entries: Entries) -> int:

@@ -61,7 +61,8 @@ class ManifestStore:
         self.cache = ManifestCache() if cache is None else cache
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ManifestStore, (self.storage, self.paths, self.partition_types, self.compression, None, self.form)
+        # A pickled cache is empty.
+        return ManifestStore, (self.storage, self.paths, self.partition_types, self.compression, self.cache, self.form)
 
     def write_manifests(self, entries: Sequence[ManifestEntry], target_bytes: int) -> list[ManifestFile]:
         """Write entries, in order, to manifests of at least ``target_bytes``; return the records of the manifests.
@@ -110,22 +111,32 @@ class ManifestStore:
         """
         return list(values_of(self._entries([(file_name, size)])[0]))
 
+    def read_entries(self, file_name: str, size: int | None = None, *, keep: bool = True) -> Entries:
+        """Read the entries of one manifest, as columns when there are many; otherwise like ``read_manifest``.
+
+        Without ``keep``, the manifest is not added to the cache.
+        """
+        return self._entries([(file_name, size)], keep=keep)[0]
+
     def read_columns(self, manifests: Sequence[ManifestFile], texts: Collection[bytes] | None = None) -> EntryColumns:
         """Return the entries of all manifests as columns, in order; ``texts`` and errors: see ``read_each``."""
         return EntryColumns.concat(self.read_each(manifests, texts))
 
-    def read_each(self, manifests: Sequence[ManifestFile], texts: Collection[bytes] | None = None) -> list[Entries]:
+    def read_each(
+        self, manifests: Sequence[ManifestFile], texts: Collection[bytes] | None = None, *, keep: bool = True
+    ) -> list[Entries]:
         """Read the entries of each manifest, as columns when there are many; several files are read at the same time.
 
         ``texts``: entries whose serialized partition contains none of these byte strings may be left out. With
         ``texts``, only those blocks of a large manifest are decoded that contain one of these byte strings. A manifest
-        that is cached, or that has been read a few times (``ManifestCache.reads_part``), is read as a whole. Raises the
-        errors of ``read_manifest``.
+        that is cached, or that has been read a few times (``ManifestCache.reads_part``), is read as a whole. Without
+        ``keep``, no manifest is added to the cache, because the caller reads it once or caches its entries in another
+        form. Raises the errors of ``read_manifest``.
         """
         partial = [texts is not None and self._reads_part(m, texts) for m in manifests]
         whole = [(m.file_name, m.file_size) for m, part in zip(manifests, partial, strict=True) if not part]
         parts = [(m.file_name, m.file_size) for m, part in zip(manifests, partial, strict=True) if part]
-        read, read_parts = iter(self._entries(whole)), iter(self._decoded(parts, texts))
+        read, read_parts = iter(self._entries(whole, keep=keep)), iter(self._decoded(parts, texts))
         return [next(read_parts if part else read) for part in partial]
 
     def read_holding(self, manifest: ManifestFile, texts: Collection[bytes]) -> list[ManifestEntry]:
@@ -143,15 +154,15 @@ class ManifestStore:
             and self.cache.reads_part(self.paths.manifest(manifest.file_name))
         )
 
-    def _entries(self, files: Sequence[tuple[str, int | None]]) -> list[Entries]:
+    def _entries(self, files: Sequence[tuple[str, int | None]], *, keep: bool = True) -> list[Entries]:
         """Return the entries of each manifest, given names and sizes.
 
-        Manifests that are not cached are read and cached.
+        Manifests that are not cached are read, and with ``keep`` cached.
         """
         found = [self.cache.find(self.paths.manifest(name)) for name, _ in files]
         missing = [file for file, entries in zip(files, found, strict=True) if entries is None]
         read = self._decoded(missing, None)
-        for (name, _), entries in zip(missing, read, strict=True):
+        for (name, _), entries in zip(missing if keep else (), read, strict=keep):
             self.cache.keep(self.paths.manifest(name), entries)
         others = iter(read)
         return [next(others) if entries is None else entries for entries in found]

@@ -1,3 +1,4 @@
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -109,6 +110,8 @@ def test_no_copy_of_a_damaged_manifest_stays(warehouse, table, options):
         ({"local-cache.dir": "here"}, r"local-cache\.dir = 'here' must be an absolute path"),
         ({"local-cache.dir": "/proc/none"}, "/proc/none cannot be created"),
         ({"local-cache.max-size": "0"}, r"local-cache\.max-size = '0' must be a size of at least one byte"),
+        ({"cache.manifest.max-memory": "0"}, r"cache\.manifest\.max-memory = '0' must be a size of at least one byte"),
+        ({"cache.manifest.max-memory": "much"}, r"cache\.manifest\.max-memory = 'much' must be"),
         ({"local-cache.whitelist": "data"}, r"'local-cache\.whitelist' is not supported"),
         ({"local-cache.enabled": "yes"}, r"local-cache\.enabled = 'yes'"),
     ],
@@ -117,3 +120,11 @@ def test_wrong_options(warehouse, options, changed, message):
     given = {key: value for key, value in (options | changed).items() if value is not None}
     with pytest.raises(InvalidOption, match=message):
         paimon.open_catalog(warehouse, options=given)
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_the_memory_of_the_cache_is_an_option(warehouse, table, options, local):
+    given = {**(options if local else {}), "cache.manifest.max-memory": "3 mb"}
+    cache = paimon.open_catalog(warehouse, options=given).table("db.t").context.manifests.cache
+    assert (cache.max_bytes, cache.files is not None) == (3 << 20, local)
+    assert pickle.loads(pickle.dumps(cache)).max_bytes == 3 << 20  # noqa: S301

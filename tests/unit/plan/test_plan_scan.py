@@ -343,5 +343,7 @@ def test_one_packing_of_a_snapshot_is_kept_and_counts_as_memory():
             manifests=manifests,
             schemas={0: LOG}.__getitem__,
         )
-    (kept,) = manifests.cache._computed.values()
-    assert (len(kept.packed), kept.nbytes > kept.entry_bytes) == (1, True)
+    (_, files), (_, parts) = manifests.cache._computed.items()
+    assert parts.older is files.table
+    assert len(files.table.packed) == 1
+    assert manifests.cache.nbytes > files.table.entry_bytes

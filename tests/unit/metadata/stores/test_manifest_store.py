@@ -2,7 +2,7 @@ import math
 import pickle
 import random
 import uuid
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import numpy as np
@@ -133,7 +133,7 @@ def test_a_missing_manifest_of_an_expired_snapshot(store):
 
 
 def test_manifests_are_read_once_within_bounds(store, monkeypatch):
-    monkeypatch.setattr(manifest_cache, "KEPT_BYTES", 5 * manifest_cache.VALUE_BYTES)
+    store.cache = manifest_cache.ManifestCache(max_bytes=5 * manifest_cache.VALUE_BYTES)
     reads = []
     real = FsspecStorage.read
     monkeypatch.setattr(
@@ -254,15 +254,57 @@ def test_the_live_files_of_some_partitions_of_a_large_manifest(store, monkeypatc
     assert store.entries_of(snapshot, among) == [e for e in store.entries_of(snapshot) if e.partition in among]
 
 
-def test_what_was_computed_from_manifests_is_kept_within_bounds(monkeypatch):
-    monkeypatch.setattr(manifest_cache, "KEPT_BYTES", 80)
-    cache = manifest_cache.ManifestCache()
+@dataclass(frozen=True)
+class Computed:
+    """A result of ``size`` bytes that may share ``part`` with other results."""
 
-    def kept(key, count):
-        return len(cache.computed(key, lambda: np.zeros(count, np.int64)))
+    size: int
+    part: np.ndarray | None = None
 
-    assert (kept("a", 4), kept("b", 5)) == (4, 5)
-    assert (kept("a", 0), kept("b", 0)) == (4, 5)
-    assert kept("c", 7) == 7  # more than 80 bytes with either of the others
-    assert (kept("c", 0), kept("a", 1)) == (7, 1)
-    assert (kept("d", 11), kept("d", 12)) == (11, 12)
+    def memory(self):
+        return {id(self): self.size, **({} if self.part is None else {id(self.part): self.part.nbytes})}
+
+
+def test_what_was_computed_from_manifests_is_kept_within_bounds():
+    cache = manifest_cache.ManifestCache(max_bytes=80)
+
+    def kept(key, size, part=None):
+        return cache.computed(("a kind", key), lambda: Computed(size, part)).size
+
+    assert (kept("a", 30), kept("b", 40)) == (30, 40)
+    assert (kept("a", 0), kept("b", 0)) == (30, 40)
+    assert kept("c", 60) == 60  # more than 80 bytes with either of the others
+    assert (kept("c", 0), kept("a", 10)) == (60, 10)
+    assert (kept("d", 81), kept("d", 82)) == (81, 82)
+    shared = np.zeros(5, np.int64)
+    assert [kept(key, 10, shared) for key in "efgh"] == [10] * 4  # 80 bytes, because the part counts once
+    assert [kept(key, 0) for key in "efgh"] == [10] * 4
+    assert (cache.nbytes, cache.keys("a kind"), cache.keys("other")) == (80, ["e", "f", "g", "h"], [])
+    assert cache.known(("a kind", "e"), Computed).size == 10
+    assert cache.known(("a kind", "a"), Computed) is None
+
+
+def test_a_full_cache_removes_manifests_before_results(store):
+    (file,) = store.write_manifests([entry("a")], 1 << 20)
+    store.cache = manifest_cache.ManifestCache(max_bytes=manifest_cache.VALUE_BYTES)
+    store.read_manifest(file.file_name)
+    assert store.cache.nbytes == manifest_cache.VALUE_BYTES
+    store.cache.computed(("a kind", "a"), lambda: Computed(1))
+    assert (store.cache.nbytes, store.cache.find(store.paths.manifest(file.file_name))) == (1, None)
+
+
+def test_the_default_memory_is_a_share_of_the_limit_of_the_container(tmp_path, monkeypatch):
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr(manifest_cache, "_GROUP_LIMITS", (str(limit), str(tmp_path / "missing")))
+
+    def found(text):
+        limit.write_text(text)
+        manifest_cache.default_bytes.cache_clear()
+        return manifest_cache.default_bytes()
+
+    try:
+        whole = found("max")
+        assert found(str(8 * (whole - 8))) == max(whole - 8, manifest_cache.LEAST_BYTES)
+        assert found("1000") == manifest_cache.LEAST_BYTES
+    finally:
+        manifest_cache.default_bytes.cache_clear()
