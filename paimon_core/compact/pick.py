@@ -15,6 +15,7 @@ from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.lsm.compaction.schedule import Moment
 from paimon_core.lsm.compaction.strategy import Strategy, needs_lookup
 from paimon_core.lsm.compaction.universal import CompactionUnit, full_unit
+from paimon_core.lsm.key_order import key_order
 from paimon_core.lsm.levels import Levels, num_levels
 from paimon_core.metadata import clock
 from paimon_core.metadata.buckets import by_bucket
@@ -132,7 +133,8 @@ def _pick(
     unit: CompactionUnit | None
     if extent is Extent.AS_NEEDED:
         moment = Moment(now, time.localtime(now // 1000).tm_hour, last_full_millis(files, num_levels(options)))
-        unit = Strategy.of(options).pick(levels, moment, overdue=overdue)
+        order = key_order([f.type for f in context.schema.key_fields])
+        unit = Strategy.of(options).pick(levels, moment, overdue=overdue, key_order=order)
     else:
         rewritten = extent is Extent.REWRITTEN and options["compaction.force-rewrite-all-files"]
         expiry = RecordExpiry.of(context, now)

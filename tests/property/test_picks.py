@@ -3,10 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paimon_core.lsm.compaction.read_bound import ReadBound
 from paimon_core.lsm.compaction.schedule import EarlyFull, Moment, OffPeak
 from paimon_core.lsm.compaction.strategy import Level0, Strategy
 from paimon_core.lsm.compaction.universal import UniversalCompaction
-from tests.support.lsm_files import bucket
+from tests.support.lsm_files import bucket, byte_order
 
 SIZES = st.one_of(st.integers(1, 9), st.integers(1, 10**12))
 STRATEGIES = st.builds(
@@ -15,6 +16,7 @@ STRATEGIES = st.builds(
     st.builds(EarlyFull, *[st.none() | st.integers(0, 10**6)] * 3),
     st.builds(OffPeak, st.integers(-1, 23), st.integers(-1, 23), st.integers(0, 100)),
     st.sampled_from(Level0),
+    st.none() | st.builds(ReadBound, st.integers(0, 30)),
 )
 MOMENTS = st.builds(Moment, st.integers(0, 10**6), st.integers(0, 23), st.none() | st.integers(0, 10**6))
 
@@ -29,7 +31,7 @@ def buckets(draw):
 
 @given(STRATEGIES, buckets(), MOMENTS, st.booleans())
 def test_a_pick_takes_the_newest_runs_to_where_nothing_older_is_passed(strategy, levels, moment, overdue):
-    unit = strategy.pick(levels, moment, overdue=overdue)
+    unit = strategy.pick(levels, moment, overdue=overdue, key_order=byte_order)
     if unit is None:
         assert len(levels.runs) <= strategy.universal.compaction_trigger
         return
@@ -45,10 +47,10 @@ def test_a_pick_takes_the_newest_runs_to_where_nothing_older_is_passed(strategy,
 @given(STRATEGIES, buckets(), MOMENTS)
 def test_picks_come_to_an_end(strategy, levels, moment):
     for _ in range(20):
-        unit = strategy.pick(levels, moment)
+        unit = strategy.pick(levels, moment, key_order=byte_order)
         if unit is None:
             break
         left = [(run.level, run.size) for run in levels.runs[len(levels.runs) - unit.runs_left :]]
         merged = (unit.output_level, sum(f.file_size for f in unit.files))
         levels = bucket(merged, *left, num_levels=levels.num_levels)
-    assert strategy.pick(levels, moment) is None
+    assert strategy.pick(levels, moment, key_order=byte_order) is None

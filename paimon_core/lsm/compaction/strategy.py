@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from paimon_core.lsm.compaction.read_bound import ReadBound
 from paimon_core.lsm.compaction.schedule import EarlyFull, Moment, OffPeak
 from paimon_core.lsm.compaction.universal import CompactionUnit, UniversalCompaction, full_unit
+from paimon_core.lsm.key_order import KeyOrder
 from paimon_core.lsm.levels import Levels
 from paimon_core.options import TableOptions
 
@@ -27,18 +29,29 @@ class Strategy:
     early: EarlyFull = field(default_factory=EarlyFull)
     off_peak: OffPeak = field(default_factory=OffPeak)
     level_0: Level0 = Level0.WHEN_PICKED
+    read_bound: ReadBound | None = None
+    """None: the picks of Java."""
 
     @staticmethod
     def of(options: TableOptions) -> Strategy:
         """Return the strategy that the table's options define."""
-        return Strategy(UniversalCompaction.of(options), EarlyFull.of(options), OffPeak.of(options), _level_0(options))
+        return Strategy(
+            UniversalCompaction.of(options),
+            EarlyFull.of(options),
+            OffPeak.of(options),
+            _level_0(options),
+            ReadBound.of(options),
+        )
 
-    def pick(self, levels: Levels, moment: Moment, *, overdue: bool = False) -> CompactionUnit | None:
+    def pick(
+        self, levels: Levels, moment: Moment, *, overdue: bool = False, key_order: KeyOrder | None = None
+    ) -> CompactionUnit | None:
         """Return the next compaction of a bucket, or None.
 
         The rules are tried in order: an early full compaction, the universal rule, then a compaction of level 0. The
         last rule applies to every bucket, to buckets that are ``overdue``, or to no bucket, as ``level_0`` says. A
-        single file that is already at the output level is not compacted.
+        single file that is already at the output level is not compacted. With a ``read_bound``, a full compaction takes
+        the place of a picked one where newer runs make reads expensive; this needs the ``key_order`` of the files.
         """
         if self.early.calls_for(levels, moment):
             return full_unit(levels)
@@ -49,6 +62,8 @@ class Strategy:
             unit = universal.pick_level_0(levels)
         if unit is not None and len(unit.files) == 1 and unit.files[0].level == unit.output_level:
             return None
+        if unit is not None and self.read_bound is not None and key_order is not None:
+            return full_unit(levels) if self.read_bound.calls_for(levels, key_order) else unit
         return unit
 
 

@@ -34,7 +34,8 @@ OPTIONS: tuple[Option, ...] = (
         "compaction.max-size-amplification-percent",
         INTEGER,
         "200",
-        "size of the newer sorted runs, in percent of the oldest run, at which all runs are merged",
+        "size of the newer sorted runs, in percent of the oldest run, at which all runs are merged; where the option "
+        "is not set, all runs are merged earlier when that keeps reads cheap and writes no more",
         whole(0),
     ),
     obeyed(
