@@ -19,7 +19,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-java setup-run demo ui quick test test-long check lint types layers format reference docs bench bench-commits bench-planning bench-indexes bench-reads bench-spark cluster-archive clean
+.PHONY: help setup setup-java setup-run demo ui quick test test-long check lint types layers format reference docs bench bench-huge bench-commits bench-planning bench-indexes bench-reads bench-spark cluster-archive clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -71,8 +71,11 @@ docs: setup ## build the site of the documentation into build/site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo "build/site/index.html; search needs a server: $(BIN)/python -m http.server --directory build/site"
 
-bench: setup ## time writes, reads, compactions, plans and commits, compared with Java Paimon
-	@$(BIN)/python -m benchmarks.run $(ARGS)
+bench: setup ## write build/bench/report.html: all operations beside other libraries and their limits (ARGS=--smoke)
+	@$(BIN)/python -m benchmarks.report $(ARGS)
+
+bench-huge: setup ## simulate the metadata of a table of 100,000,000 files into build/bench
+	@$(BIN)/python -m benchmarks.huge_table $(ARGS)
 
 bench-commits: setup ## time commits on long histories and many files, and expiry, compared with Java Paimon
 	@$(BIN)/python -m benchmarks.commits $(ARGS)

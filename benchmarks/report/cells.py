@@ -38,6 +38,7 @@ class Cell:
             "clock_seconds": spread(self.clock),
             "peak_bytes": max(self.peak),
             "rounds": self.processor,
+            **({"failed_later": self.reason} if self.reason else {}),
         }
 
 

@@ -49,7 +49,7 @@ def python_of(library: str, *, install: bool) -> str:
 
 
 class LibraryProcess:
-    """The process of one library; an operation that takes too long ends the process, and the next one starts another."""
+    """The process of one library; an operation that takes too long ends it, and the next one starts another."""
 
     def __init__(self, library: str, folder: Path, limit_seconds: float, *, install: bool) -> None:
         python = python_of(library, install=install)

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.report.engines import MARKS
 from benchmarks.report.libraries import LIMIT, NAMES, OURS
-from benchmarks.report.rounds import Cells
+from benchmarks.report.rounds import SHAPES, Cells
 
 PLAN_MARK = 10.0
 
@@ -35,16 +35,17 @@ class Mark:
         }  # fmt: skip
 
 
-def marks(shapes: Cells, engines: Cells) -> list[Mark]:
-    """Return the marks against Java, then those against the fastest other library of each shape."""
+def marks(cells: Cells) -> list[Mark]:
+    """Return the marks of tables against Java, and those of shapes against the fastest other library."""
     found = []
-    for name, row in engines.items():
-        measure = name.rpartition(": ")[2]
-        if "java" in row and row["java"].processor and row[OURS].processor:
-            found.append(Mark(name, NAMES["java"], MARKS[measure], row["java"].best / row[OURS].best))
-    for name, row in shapes.items():
+    for name, row in cells.items():
         ours = row[OURS]
         if not ours.processor:
+            continue
+        measure = name.rpartition(": ")[2]
+        if name not in SHAPES:
+            if "java" in row and row["java"].processor:
+                found.append(Mark(name, NAMES["java"], MARKS[measure], row["java"].best / ours.best))
             continue
         if name == "plan warm" and "java" in row and row["java"].processor:
             found.append(Mark(name, NAMES["java"], PLAN_MARK, row["java"].best / ours.best))

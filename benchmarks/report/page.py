@@ -46,7 +46,7 @@ def _peers(results: Results) -> str:
         shape: {NAMES[side]: _best(cell) for side, cell in row.items() if _best(cell) > 0}
         for shape, row in results["shapes"].items()
     }
-    settings, machine = results["settings"], results["machine"]
+    settings, machine = results["parts"]["shapes"]["settings"], results["machine"]
     subtitle = (
         f"least processor seconds of {settings['repeats']} interleaved rounds, all threads, lower is better; "
         f"{machine['processors']} processors"
@@ -68,7 +68,9 @@ def _engines(results: Results) -> str:
         name: {NAMES[side]: _best(cell) for side, cell in row.items() if _best(cell) > 0}
         for name, row in results["engines"].items()
     }
-    title = f"Tables with a primary key, {results['settings']['engine_rows']:,} rows a batch, 5 batches"
+    title = (
+        f"Tables with a primary key, {results['parts']['engines']['settings']['engine_rows']:,} rows a batch, 5 batches"
+    )
     return dots(title, "least processor seconds of interleaved runs, lower is better", _ordered(rows), "s")
 
 
@@ -78,29 +80,31 @@ def _best(cell: Mapping[str, Any]) -> float:
 
 def page(results: Results, images: Mapping[str, str]) -> str:
     """Return the whole page."""
-    settings, mode = results["settings"], results["mode"]
+    parts = results["parts"]
     body = [
         f"<h1>Benchmarks of paimon_core</h1><p>{escaped(described(results['machine']))}. Revision "
-        f"{escaped(results['machine']['revision'])}, {escaped(results['started'])}, mode {escaped(mode)}.</p>"
+        f"{escaped(results['machine']['revision'])}, mode {escaped(results['mode'])}.</p>"
         "<p>Seconds are processor seconds of all threads of the library's process: the least of all rounds, and in "
         "brackets the quartiles. A ratio is the other library's seconds divided by those of paimon_core in the same "
         "round: its median and quartiles. Memory is the peak resident memory of the process during the operation, "
         "with the interpreter or the JVM and the rows that are written or read.</p>",
         _libraries(results),
     ]
-    if "marks" in results:
+    rows = [[name, part["started"], f"{part['load']:.1f}", _settings(part["settings"])] for name, part in parts.items()]
+    body.append("<h2>Parts</h2>" + _table(["part", "started", "load", "settings"], rows))
+    if results["marks"]:
         rows = [
             [m["what"], m["beside"], f"{m['wanted']:g}", f"{m['reached']:.2f}", m["verdict"]] for m in results["marks"]
         ]
         body.append("<h2>Marks</h2>" + _table(["what", "beside", "times as fast, wanted", "reached", ""], rows))
     if "shapes" in results:
         body += [
-            f"<h2>Operations: {settings['rows']:,} rows</h2>",
+            f"<h2>Operations: {parts['shapes']['settings']['rows']:,} rows</h2>",
             images["bench-peers.svg"],
             _cells(results, "shapes"),
         ]
     if "engines" in results:
-        head = f"<h2>Keys and merge engines: batches of {settings['engine_rows']:,} rows</h2>"
+        head = f"<h2>Keys and merge engines: batches of {parts['engines']['settings']['engine_rows']:,} rows</h2>"
         body += [head, images["bench-engines.svg"], _cells(results, "engines")]
     for by, curves in results.get("curves", {}).items():
         sizes = [f"{x:,}" for x, _ in curves[0]["points"]]
@@ -142,7 +146,13 @@ def _cell(cell: Mapping[str, Any], ratio: Mapping[str, float] | None) -> str:
     text = [f"{seconds['min']:.4f} s ({seconds['q1']:.4f} to {seconds['q3']:.4f})"]
     if ratio is not None:
         text.append(f"{ratio['median']:.2f} times ours ({ratio['q1']:.2f} to {ratio['q3']:.2f})")
+    if "failed_later" in cell:
+        text.append(f"after {len(cell['rounds'])} rounds: {cell['failed_later']}")
     return "\n".join([*text, f"{cell['peak_bytes'] / 1e6:,.0f} MB"])
+
+
+def _settings(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in settings.items())
 
 
 def _exponent(number: float | None) -> str:

@@ -6,7 +6,7 @@ begins with empty tables. Results of reads must be equal on all sides.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -138,8 +138,9 @@ class Rounds:
         for side, process in self.sides.running.items():
             if (shape, side) in self._failed:
                 continue
-            if shape in AFTER_UPSERT and ("upsert", side) in self._failed:
-                self._take(shape, side, {"failed": "its upsert failed, so its table has other rows"}, None)
+            lost = next((write for write in self._writes_before(shape) if (write, side) in self._failed), None)
+            if lost is not None:
+                self._take(shape, side, {"failed": f"its {lost} failed, so its table has other rows"}, None)
                 continue
             named = list(arguments)
             if side in READS_OURS and op != "plan":
@@ -159,6 +160,11 @@ class Rounds:
                 raise RuntimeError(f"{shape} with Arrow alone failed: {answer['failed']}")
             self._take(shape, side, answer, expected)
 
+    @staticmethod
+    def _writes_before(shape: str) -> Sequence[str]:
+        before = {"scan": ["append"], "one column": ["append"], "upsert": ["keyed write"]}
+        return before.get(shape, ["keyed write", "upsert"] if shape in AFTER_UPSERT else [])
+
     def _take(self, shape: str, side: str, answer: dict[str, Any], expected: dict[str, Any] | None) -> None:
         if shape not in self.cells:
             return
@@ -169,8 +175,8 @@ class Rounds:
             reason = None if same else f"{WRONG_ROWS}: {answer['rows']:,} rows, not {expected['rows']:,}"
         if reason is not None:
             log(f"{shape}, {side}: {reason}")
+            # Figures of earlier rounds stay, and the report says that a later one failed.
             cell.reason = reason
-            cell.processor.clear()
             self._failed.add((shape, side))
         elif shape == "keyed write" and side in KEYLESS:
             cell.reason = "its tables have no primary key; see append"

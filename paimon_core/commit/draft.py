@@ -21,9 +21,13 @@ class Draft:
     context: TableContext
     names: list[str] = field(default_factory=list)
 
-    def manifests(self, entries: Sequence[ManifestEntry]) -> list[ManifestFile]:
-        """Write entries to manifests of the table's target size and return these manifests."""
-        written = self.context.manifests.write_manifests(entries, self.context.options["manifest.target-file-size"])
+    def manifests(self, entries: Sequence[ManifestEntry], only_full: bool = False) -> list[ManifestFile]:
+        """Write entries to manifests of the table's target size and return these manifests.
+
+        With ``only_full``, the last entries are left out if they are too few for this size.
+        """
+        target = self.context.options["manifest.target-file-size"]
+        written = self.context.manifests.write_manifests(entries, target, only_full=only_full)
         self.names.extend(m.file_name for m in written)
         return written
 

@@ -12,17 +12,34 @@ order of the commits.
 The small manifests at the end of the list are merged by size, like the runs of an LSM tree: a manifest that is larger
 than all later manifests together is not rewritten. So the number of times that an entry is rewritten is logarithmic.
 Without this rule, an entry would be rewritten after every ``min_count`` commits until its manifest has the target size.
+
+A full merge may rewrite the manifests of a hundred million files. Its memory is limited: manifests are read in the
+order of their partitions, and entries are written as soon as there are ``MOST_ENTRIES`` of them.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import zip_longest
+from typing import Protocol
 
-from paimon_core.lsm.key_order import key_order
+from paimon_core.lsm.key_order import SortKey, key_order
 from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.manifests.manifest_file import merge_entries
 from paimon_core.types import DataType
+
+MOST_ENTRIES = 500_000
+"""A full merge writes its entries when it holds this many. An entry takes up to 1.5 kB of memory (decision 0075)."""
+
+
+class Write(Protocol):
+    """Writes entries to manifests of the target size; see ``ManifestStore.write_manifests``."""
+
+    def __call__(self, entries: Sequence[ManifestEntry], only_full: bool = False) -> Sequence[ManifestFile]:
+        """Return the manifests, which with ``only_full`` may lack the last entries."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +50,7 @@ class ManifestMerge:
     """
 
     read: Callable[[ManifestFile], Sequence[ManifestEntry]]
-    write: Callable[[Sequence[ManifestEntry]], Sequence[ManifestFile]]
+    write: Write
     may_hold: Callable[[ManifestFile, Collection[bytes]], bool]
     """Whether a manifest can contain entries of at least one of the given partitions."""
     target_bytes: int
@@ -69,15 +86,49 @@ class ManifestMerge:
             (opened if touched else kept).append(manifest)
         if len(opened) <= 1:
             return None
-        entries: list[ManifestEntry] = []
-        for manifest in opened:
+        written: list[ManifestFile] = []
+        entries: list[tuple[int, ManifestEntry]] = []
+        most = MOST_ENTRIES
+        numbers = sorted(range(len(opened)), key=lambda number: self._low(opened[number]))
+        for number, follower in zip_longest(numbers, numbers[1:]):
+            manifest = opened[number]
             found = self.read(manifest)
             left = [e for e in found if e.kind is FileKind.ADD and e.identity not in deleted_files]
             if len(left) == len(found) and not self._must_change(manifest):
                 kept.append(manifest)
             else:
-                entries += left
-        return [*kept, *self._written(entries)]
+                entries += ((number, entry) for entry in left)
+            if len(entries) >= most and follower is not None:
+                entries.sort(key=self._numbered_place)
+                ready = entries[: self._before(entries, self._low(opened[follower]))]
+                full = self.write([entry for _, entry in ready], only_full=True)
+                written += full
+                del entries[: sum(m.num_added_files for m in full)]
+                most = len(entries) + (MOST_ENTRIES if full else len(entries))
+        entries.sort(key=self._numbered_place)
+        return [*kept, *written, *(self.write([entry for _, entry in entries]) if entries else ())]
+
+    def _numbered_place(self, numbered: tuple[int, ManifestEntry]) -> tuple[SortKey, int, int]:
+        """Return the place of an entry: its partition, its bucket, and the number of its manifest."""
+        number, entry = numbered
+        return (
+            (self._place(entry.partition), entry.bucket, number)
+            if self.partition_types is not None
+            else ((), 0, number)
+        )
+
+    def _low(self, manifest: ManifestFile) -> SortKey:
+        """Return the place of the lowest partition that a manifest may contain; unknown ones come first."""
+        low = manifest.partition_stats.min_values
+        return self._place(low) if self.partition_types and any(low[:4]) else ()
+
+    def _before(self, entries: Sequence[tuple[int, ManifestEntry]], low: SortKey) -> int:
+        """Return how many of the ordered entries to write: those before the place ``low``, or all if these are few.
+
+        Entries at later places stay in memory, because the manifests that follow contain more of the same partitions.
+        """
+        before = bisect_left(entries, low, key=lambda e: self._place(e[1].partition)) if low else len(entries)
+        return before if 2 * before >= len(entries) else len(entries)
 
     def _minor(self, manifests: Sequence[ManifestFile]) -> list[ManifestFile]:
         """Merge consecutive manifests that together reach the target size.
@@ -117,7 +168,11 @@ class ManifestMerge:
         if not entries:
             return ()
         if self.partition_types is not None:
-            order = key_order(self.partition_types)
-            place = {partition: order(partition) for partition in {e.partition for e in entries}}
+            place = {partition: self._place(partition) for partition in {e.partition for e in entries}}
             entries = sorted(entries, key=lambda e: (place[e.partition], e.bucket))
         return self.write(entries)
+
+    @cached_property
+    def _place(self) -> Callable[[bytes], SortKey]:
+        """The place of a partition among all partitions; each is decoded once."""
+        return cache(key_order(self.partition_types or ()))

@@ -64,17 +64,22 @@ class ManifestStore:
         # A pickled cache is empty.
         return ManifestStore, (self.storage, self.paths, self.partition_types, self.compression, self.cache, self.form)
 
-    def write_manifests(self, entries: Sequence[ManifestEntry], target_bytes: int) -> list[ManifestFile]:
+    def write_manifests(
+        self, entries: Sequence[ManifestEntry], target_bytes: int, *, only_full: bool = False
+    ) -> list[ManifestFile]:
         """Write entries, in order, to manifests of at least ``target_bytes``; return the records of the manifests.
 
-        Only the last manifest may be smaller, because each commit would merge smaller manifests again (format 4.7). If
-        there are no entries, nothing is written. When a write fails, the manifests that this call has already written
-        are deleted and the error is raised.
+        Only the last manifest may be smaller, because each commit would merge smaller manifests again (format 4.7).
+        With ``only_full``, the last entries are not written if they are too few for ``target_bytes``; the records say
+        how many entries were written. If there are no entries, nothing is written. When a write fails, the manifests
+        that this call has already written are deleted and the error is raised.
         """
         names = FileNames()
         files: list[ManifestFile] = []
         try:
             for chosen, data in self._rolled(entries, target_bytes):
+                if only_full and len(data) < target_bytes:
+                    break
                 name = names.next("manifest-")
                 self.storage.write(self.paths.manifest(name), data)
                 files.append(describe(name, len(data), chosen, self.partition_types))

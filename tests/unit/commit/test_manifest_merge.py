@@ -1,10 +1,15 @@
 """Manifest merge: the groups of format 4.7, and the same live files before and after."""
 
 import itertools
+import random
 from dataclasses import replace
 
+import pytest
+
 from paimon_core.codec.binary_row.rows import encode_row
+from paimon_core.commit import manifest_merge
 from paimon_core.commit.manifest_merge import ManifestMerge
+from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.manifests.manifest_file import live_entries
@@ -35,11 +40,17 @@ class Manifests:
         self.read.append(manifest.file_name)
         return self.held[manifest.file_name]
 
-    def write(self, entries):
+    def write(self, entries, only_full=False):
+        if only_full:
+            full = len(entries) // self.target * self.target
+            parts = [entries[start : start + self.target] for start in range(0, full, self.target)]
+            self.written += [[e.file.file_name for e in part] for part in parts]
+            return [self.new(*part) for part in parts]
         self.written.append([e.file.file_name for e in entries])
         return [self.new(*entries)]
 
     def merge(self, files, *, target=100, count=4, full=1000, types=None):
+        self.target = target
         may_hold = lambda m, partitions: any(e.partition in partitions for e in self.held[m.file_name])  # noqa: E731
         merged = ManifestMerge(self.open, self.write, may_hold, target, count, full, types).merge(files)
         assert self.live(merged) == self.live(files)
@@ -130,6 +141,62 @@ def test_a_full_merge_of_one_is_none():
     m = Manifests()
     assert m.merge([m.new(entry("a"), size=500), m.new(entry("b"), size=60)], full=50) == ["m0", "m1"]
     assert m.written == []
+
+
+TYPES = [parse_type("INT")]
+
+
+def of_partitions(*partitions, tag="", size=None, manifests, kind=FileKind.ADD):
+    """A manifest with a file in each of the partitions, and with the range of the partitions."""
+    rows = [encode_row([p], TYPES) for p in partitions]
+    entries = [entry(f"{p}{tag}", kind, row) for p, row in zip(partitions, rows, strict=True)]
+    stats = ColumnStats(min(rows), max(rows), (0,))
+    return replace(manifests.new(*entries, size=size), partition_stats=stats)
+
+
+def test_a_full_merge_of_many_entries_writes_full_manifests_before_all_are_read(monkeypatch):
+    monkeypatch.setattr(manifest_merge, "MOST_ENTRIES", 4)
+    m = Manifests()
+    large = [of_partitions(*range(p, p + 5), size=5, manifests=m) for p in (10, 0, 5, 15)]
+    gone = of_partitions(*range(2, 20, 5), manifests=m, kind=FileKind.DELETE)
+    small = of_partitions(1, 11, 18, tag="new", manifests=m)
+    events = []
+    read, write = m.open, m.write
+    m.open = lambda manifest: (events.append("read"), read(manifest))[1]
+    m.write = lambda entries, only_full=False: (events.append(len(entries)), write(entries, only_full))[1]
+    merged = m.merge([*large, gone, small], target=5, full=1, types=TYPES)
+    assert [len(m.held[name]) for name in merged] == [5, 5, 9]
+    assert [name for names in m.written for name in names] == [
+        *("0", "1", "1new", "3", "4", "5", "6", "8", "9", "10"),
+        *("11", "11new", "13", "14", "15", "16", "18", "18new", "19"),
+    ]
+    # One manifest is read first for its DELETE entries; no write has all 19 entries.
+    assert events == ["read", "read", 4, "read", "read", "read", 9, "read", 9, "read", 9]
+
+
+def test_entries_of_a_bucket_stay_in_the_order_of_the_commits(monkeypatch):
+    for most in (3, 100):
+        monkeypatch.setattr(manifest_merge, "MOST_ENTRIES", most)
+        m = Manifests()
+        files = [of_partitions(5, tag="a", manifests=m), of_partitions(3, 5, tag="b", manifests=m)]
+        m.merge([*files, of_partitions(7, tag="c", manifests=m)], full=1, types=TYPES)
+        assert [name for names in m.written for name in names] == ["3b", "5a", "5b", "7c"]
+
+
+@pytest.mark.parametrize("types", [TYPES, None])
+def test_a_full_merge_keeps_all_files_however_few_it_holds(monkeypatch, types):
+    monkeypatch.setattr(manifest_merge, "MOST_ENTRIES", 7)
+    numbers = random.Random(5)
+    for _ in range(50):
+        m = Manifests()
+        target = numbers.choice([1, 4, 9, 1000])
+        many = [
+            of_partitions(*sorted(numbers.sample(range(40), numbers.randint(1, 12))), tag=f"f{n}", manifests=m)
+            for n in range(12)
+        ]
+        gone = [replace(e, kind=FileKind.DELETE) for f in many[::3] for e in m.held[f.file_name][::2]]
+        merged = m.merge([*many, m.new(*gone)], target=target, full=1, types=types)  # compares the live files
+        assert not [e for name in merged for e in m.held[name] if e.kind is FileKind.DELETE]
 
 
 def test_commits_merge_by_the_options():
