@@ -39,6 +39,8 @@ class Summary:
 class Displayed:
     """A base of classes that show a ``Summary``: ``repr`` is one line, notebooks show a small table."""
 
+    __slots__ = ()
+
     def _summary(self) -> Summary:
         """Return the facts; reads no file."""
         raise NotImplementedError

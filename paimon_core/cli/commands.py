@@ -256,9 +256,11 @@ def _add_tags(found: _Commands) -> None:
 def _add_branches(found: _Commands) -> None:
     branches = _group(found, "branches", "list, create, rename, fast-forward or delete branches")
     add_command(branches, "list", "list the branches", read_commands.list_branches)
-    create = add_command(branches, "create", "create a branch, empty or from a tag", write_commands.create_branch)
+    create = add_command(branches, "create", "create a branch, empty or with rows", write_commands.create_branch)
     create.add_argument("name")
-    create.add_argument("--tag")
+    start = create.add_mutually_exclusive_group()
+    start.add_argument("--tag", help="with the rows of this tag")
+    start.add_argument("--from-latest", action="store_true", help="with the rows of the latest snapshot")
     rename = add_command(branches, "rename", "rename a branch", write_commands.rename_branch)
     rename.add_argument("name")
     rename.add_argument("new_name")

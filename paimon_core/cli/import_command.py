@@ -57,7 +57,8 @@ def import_files(catalog: Catalog, args: argparse.Namespace, out: Output) -> int
 
     data = pa.RecordBatchReader.from_batches(table.arrow_schema.remove_metadata(), rows())
     with rejects or contextlib.nullcontext():
-        snapshot = table.overwrite(data) if args.overwrite else table.write(data)
+        is_overwrite = args.overwrite or args.overwrite_where is not None
+        snapshot = table.overwrite(data, args.overwrite_where) if is_overwrite else table.write(data)
     result = {"table": table.name, "rows": read[0], "snapshot": None if snapshot is None else snapshot.id}
     done = "nothing was committed" if snapshot is None else f"snapshot {snapshot.id}"
     files = len({split.file.path for split in splits})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from paimon_core.cli import import_command, row_commands, table_commands, transfer_commands
+from paimon_core.cli import change_commands, import_command, row_commands, table_commands, transfer_commands
 from paimon_core.cli.adding import Commands, add_command, add_where, names
 from paimon_core.cli.arguments import moment, partition
 from paimon_core.cli.plan_commands import Command
@@ -15,6 +15,7 @@ def add_commands(found: Commands) -> None:
     """Add the commands that show, count, compare, query, import and export rows, and that list and define tables."""
     _add_tables(found)
     _add_rows(found)
+    _add_changes(found)
     _add_transfers(found)
 
 
@@ -73,13 +74,27 @@ def _add_rows(found: Commands) -> None:
     _limit(sql)
 
 
+def _add_changes(found: Commands) -> None:
+    delete = add_command(found, "delete", "delete the rows that match a filter", change_commands.delete)
+    update = add_command(found, "update", "give columns of rows new values", change_commands.update)
+    update.add_argument("--set", action="append", default=[], metavar="COLUMN=VALUE", help="may be repeated")
+    update.add_argument("--set-null", action="append", default=[], metavar="COLUMN", help="may be repeated")
+    for command in (delete, update):
+        command.add_argument("--where", metavar="FILTER", required=True, help='the rows, such as "price > 5"')
+        command.add_argument("--apply", action="store_true", help="do it; without this option only count the rows")
+
+
 def _add_transfers(found: Commands) -> None:
     files = add_command(found, "import", "write files to a table in one commit", import_command.import_files)
     files.add_argument("file", nargs="+", metavar="FILE", help="Parquet, ORC, CSV or JSON (an object on each line)")
     files.add_argument("--format", choices=("parquet", "orc", "csv", "json"), help="default: by the name of the file")
     files.add_argument("--file-option", action="append", default=[], metavar="KEY=VALUE", help="such as delimiter=;")
     files.add_argument("--columns", type=names, metavar="COLUMN,...", help="the columns to read (default: all)")
-    files.add_argument("--overwrite", action="store_true", help="replace the rows of the table")
+    replaced = files.add_mutually_exclusive_group()
+    replaced.add_argument("--overwrite", action="store_true", help="replace the rows of the table")
+    replaced.add_argument(
+        "--overwrite-where", metavar="FILTER", help="replace the partitions that match, such as \"day = '2024-01-31'\""
+    )
     files.add_argument(
         "--rejects",
         type=Path,

@@ -143,7 +143,7 @@ def explain(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 def explain_row(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Print every stored version of one row, and which of them decided each column."""
     table = view_of(catalog, args)
-    found = table.explain_row({name: _key_value(table, name, text) for name, text in args.key.items()})
+    found = table.explain_row({name: value_of_text(table, name, text) for name, text in args.key.items()})
     out.say(str(found), found)
     return 0
 
@@ -157,7 +157,7 @@ def sql(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def _key_value(table: TableView, name: str, text: str) -> Any:
+def value_of_text(table: TableView, name: str, text: str) -> Any:
     """Return a text as a value of the column's type; raises InvalidRequest when it is none."""
     if (field := table.schema.by_name.get(name)) is None:
         return text

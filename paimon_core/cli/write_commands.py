@@ -51,8 +51,8 @@ def rename_tag(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 
 
 def create_branch(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-    """Create a branch, empty or from a tag."""
-    table_of(catalog, args).branches.create(args.name, tag=args.tag)
+    """Create a branch: empty, from a tag, or from the latest snapshot."""
+    table_of(catalog, args).branches.create(args.name, tag=args.tag, from_latest=args.from_latest)
     out.say(f"created branch {args.name}", {"branch": args.name})
     return 0
 

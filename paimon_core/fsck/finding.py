@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from paimon_core.display import Displayed, Summary
+
 
 class Level(StrEnum):
     """The severity of a finding."""
@@ -37,8 +39,8 @@ class Finding:
         return f"{self.level} {self.invariant}: {self.message}"
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(Displayed):
     """The result of a check; without ``findings``, all invariants in ``checked`` hold."""
 
     table: str
@@ -49,6 +51,15 @@ class Report:
     """The reason for each invariant that was not checked, or was checked on a part of the table only."""
     left_out: int = 0
     """Number of findings beyond the maximum of a report."""
+
+    def _summary(self) -> Summary:
+        rows = [(found.level.value, found.invariant, found.message) for found in self.findings]
+        facts = (
+            ("checked", len(self.checked)),
+            ("errors", len(self.errors)),
+            ("findings", len(self.findings) + self.left_out),
+        )
+        return Summary(self.table, facts, header=("level", "invariant", "finding"), rows=rows)
 
     @property
     def errors(self) -> tuple[Finding, ...]:

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from paimon_core.display import Displayed, Summary
+
 FINDINGS = (
     "many-sorted-runs",
     "small-files",
@@ -81,8 +83,8 @@ class Finding:
         return "\n".join(["options:", *lines]) if lines else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+@dataclass(frozen=True, repr=False)
+class Health(Displayed):
     """The state of one version of a table."""
 
     table: str
@@ -95,6 +97,17 @@ class Health:
     """Numbers by name: docs/health.md lists them with their units."""
     findings: tuple[Finding, ...] = ()
     """Worst first: errors, then by ``cost_bytes``."""
+
+    def _summary(self) -> Summary:
+        facts = (
+            ("branch", None if self.branch == "main" else self.branch),
+            ("snapshot", None if self.snapshot is None else str(self.snapshot)),
+            ("score", self.score),
+            ("findings", ", ".join(found.name for found in self.findings) or None),
+        )
+        rows = [(found.severity, found.name, found.text, found.command) for found in self.findings]
+        details = tuple(self.measures.items())
+        return Summary(self.table, facts, details, header=("severity", "finding", "text", "mend"), rows=rows)
 
     @property
     def is_healthy(self) -> bool:

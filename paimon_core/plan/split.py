@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import count, islice
 from typing import TypeVar
 
+from paimon_core.display import Displayed, Summary
 from paimon_core.errors import InvalidRequest
 from paimon_core.lsm.key_order import KeyOrder
 from paimon_core.lsm.sections import intervals
@@ -27,8 +28,8 @@ Layout = tuple[tuple[tuple[int, ...], ...], ...]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+@dataclass(frozen=True, slots=True, repr=False)
+class Split(Displayed):
     """Some files of one (partition, bucket) at one snapshot, to be read by one task."""
 
     partition: bytes
@@ -50,6 +51,12 @@ class Split:
     """
     vectors: Vectors = field(default_factory=dict, hash=False)
     """The deletion vectors of the files, by file name."""
+
+    def _summary(self) -> Summary:
+        kind = "raw" if self.raw else "merge"
+        counts = (("files", len(self.files)), ("rows", self.row_count))
+        facts = (("snapshot", str(self.snapshot_id)), *counts, ("read", kind))
+        return Summary(f"bucket {self.bucket}", facts)
 
     @property
     def sections(self) -> tuple[tuple[SortedRun, ...], ...]:

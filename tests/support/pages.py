@@ -28,7 +28,7 @@ FOLDERS = ("tutorials", "how-to", "migration", "operations", "reference", "expla
 PROGRAMS = {"paimon-core": "paimon_core.cli.main", "paimon-lake": "paimon_lake.cli.main"}
 
 VOLATILE = (
-    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(\+00:00| UTC|Z)?"), "TIME"),
+    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(\+00:00| UTC|Z)?(  +)?"), "TIME"),
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "UUID"),
     (re.compile(r"\b[\d,.]+ (bytes|[kKMG]i?B)"), "SIZE"),
     (re.compile(r"(input_bytes=)\d+"), r"\1SIZE"),

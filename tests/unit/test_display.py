@@ -87,3 +87,23 @@ def test_the_html_of_a_table_has_its_columns_and_escapes_its_comment(table):
 
 def test_an_explanation_is_shown_as_its_text(table):
     assert table.scan().explain()._repr_html_().startswith("<pre>")
+
+
+def test_plans_reports_and_values_show_one_line_and_html(table):
+    table.write([{"id": 2, "price": 3.0}])
+    table.tags.create("first", snapshot=1)
+    maintenance = table.maintenance
+    plan = maintenance.plan_snapshot_expiry(keep_last=1, keep_max=1)
+    values = [
+        (plan, "Plan(expire-snapshots shop.orders, subjects=1, files="),
+        (maintenance.check(), "Report(shop.orders, checked="),
+        (table.health(), "Health(shop.orders, snapshot=2, score="),
+        (table.tags.list()[0], "Tag(first, snapshot=1, committed="),
+        (table.scan().splits()[0], "Split(bucket "),
+        (table.changes(1, 2).prove(), "Proof(shop.orders, start=1, end=2, buckets="),
+        (maintenance.apply(plan), "ExpireReport(shop.orders, expired=1, earliest=2, files="),
+    ]
+    for value, start in values:
+        assert repr(value).startswith(start)
+        assert len(repr(value)) < 150
+        assert "<table" in value._repr_html_()

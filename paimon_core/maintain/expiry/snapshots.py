@@ -27,6 +27,7 @@ import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from paimon_core.display import Displayed, Summary
 from paimon_core.errors import PlanOutdated
 from paimon_core.maintain.executor import WorkExecutor
 from paimon_core.maintain.expiry.expiry_run import ExpiryRun
@@ -60,8 +61,8 @@ from paimon_core.metadata.stores.snapshot_store import EARLIEST
 OPERATION = "expire-snapshots"
 
 
-@dataclass(frozen=True)
-class ExpireReport:
+@dataclass(frozen=True, repr=False)
+class ExpireReport(Displayed):
     """The result of an expiry, or with ``dry_run`` of its plan."""
 
     table: str
@@ -80,6 +81,17 @@ class ExpireReport:
     """
     changelogs: tuple[int, ...] = ()
     """The ids of the lasting changelogs that expired in this run (format 16.2)."""
+
+    def _summary(self) -> Summary:
+        facts = (
+            ("expired", len(self.expired)),
+            ("earliest", None if self.earliest is None else str(self.earliest)),
+            ("files", self.removed.data_files + self.removed.metadata_files),
+            ("bytes", self.removed.size_bytes),
+            ("protected", len(self.protected) or None),
+            ("dry_run", self.dry_run or None),
+        )
+        return Summary(self.table, facts, header=("kept", "because of"), rows=[(p.what, p.by) for p in self.protected])
 
 
 def expire(

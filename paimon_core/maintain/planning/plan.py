@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
+from paimon_core.display import Displayed, Summary
 from paimon_core.errors import InvalidRequest
 from paimon_core.maintain.planning.table_state import TableState
 from paimon_core.metadata.context import TableContext
@@ -41,8 +42,8 @@ class Protected:
     by: str
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Displayed):
     """One operation on one table that was computed but not yet applied."""
 
     operation: str
@@ -58,6 +59,19 @@ class Plan:
     protected: tuple[Protected, ...] = ()
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """Further values that the operation needs, as plain JSON values."""
+
+    def _summary(self) -> Summary:
+        facts = (
+            ("branch", None if self.branch == "main" else self.branch),
+            ("subjects", len(self.subjects)),
+            ("files", len(self.files)),
+            ("bytes", self.size_bytes),
+            ("protected", len(self.protected) or None),
+        )
+        rows = [("remove", subject) for subject in self.subjects]
+        rows += [("keep", f"{one.what}, because of {one.by}") for one in self.protected]
+        rows += [("file", f"{one.path} ({one.size:,} bytes)") for one in self.files]
+        return Summary(f"{self.operation} {self.table}", facts, header=("step", "what"), rows=rows)
 
     @property
     def is_empty(self) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 
 from paimon_core.advice import with_advice
 from paimon_core.codec.json_text import parse_json
+from paimon_core.display import Displayed, Summary, time_text
 from paimon_core.errors import AlreadyExists, CorruptTable, TagNotFound
 from paimon_core.limits import metadata_text
 from paimon_core.metadata import clock
@@ -40,14 +41,23 @@ _DURATION = re.compile(
 _LONGEST_MILLIS = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
+@dataclass(frozen=True, slots=True, repr=False)
+class Tag(Displayed):
     """A named snapshot; the creation time and the retention are None for a tag that is kept until it is deleted."""
 
     name: str
     snapshot: Snapshot
     create_time_millis: int | None = None
     retained_millis: int | None = None
+
+    def _summary(self) -> Summary:
+        expires = self.expires_millis
+        facts = (
+            ("snapshot", str(self.snapshot.id)),
+            ("committed", time_text(self.snapshot.time_millis)),
+            ("expires", None if expires is None else time_text(expires)),
+        )
+        return Summary(self.name, facts)
 
     @property
     def expires_millis(self) -> int | None:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.display import Displayed, Summary
 from paimon_core.errors import CorruptTable
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
@@ -49,14 +50,21 @@ class BucketProof:
         return (self.expected_rows, self.expected_hash) == (self.end_rows, self.end_hash)
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+@dataclass(frozen=True, slots=True, repr=False)
+class Proof(Displayed):
     """The result of ``Changes.prove``; its truth value is ``holds``."""
 
     table: str
     start: int
     end: int
     buckets: tuple[BucketProof, ...]
+
+    def _summary(self) -> Summary:
+        failed = sum(not bucket.holds for bucket in self.buckets)
+        facts = (("start", str(self.start)), ("end", str(self.end)), ("buckets", len(self.buckets)), ("failed", failed))
+        header = ("bucket", "rows before", "added", "removed", "rows after", "holds")
+        rows = [(b.place, b.start_rows, b.added, b.removed, b.end_rows, b.holds) for b in self.buckets]
+        return Summary(self.table, facts, header=header, rows=rows)
 
     @property
     def holds(self) -> bool:
