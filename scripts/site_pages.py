@@ -267,6 +267,17 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     return _BAR_IN_CODE.sub(code_with_bars, text)
 
 
+def on_page_content(content: str, page: Any, config: Any, files: Any) -> str:
+    """Make the empty corner of a table a cell: an empty header says nothing to a screen reader."""
+    return content.replace("<th></th>", "<td></td>")
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Give the search, which the theme makes a dialog without a name, its name."""
+    dialog = 'data-md-component="search" role="dialog"'
+    return output.replace(dialog, f'{dialog} aria-label="Search"')
+
+
 def code_with_bars(found: re.Match[str]) -> str:
     """Return code of a table's cell as HTML: Python-Markdown shows the backslash that GitHub needs before a bar."""
     text = html.escape(found[1].replace("\\|", "|"))

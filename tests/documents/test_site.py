@@ -21,6 +21,7 @@ import pytest
 
 from tests.documents.questions import QUESTIONS
 from tests.documents.search import Search
+from tests.support.axe import axe_script, violations
 from tests.support.project import ROOT
 
 pytestmark = pytest.mark.long
@@ -28,6 +29,7 @@ SHOWN = 3
 """A question is answered if one of so many first results answers it."""
 WIDE, NARROW = 1300, 380
 LOOKED_AT = ("index", "tutorials/first-table", "explanation/pictures", "options", "site/api/tables")
+CHECKED = ("index", "comparison", "site/api/commits")
 _LOADED = re.compile(r"<(?:link|script|img|iframe|source)\b[^>]*?\b(?:href|src)=\"?(https?:)?//([^\s\">]+)")
 
 
@@ -117,3 +119,34 @@ def test_pages_in_a_browser_have_no_error_and_fit(address: str) -> None:
         browser.close()
     assert errors == []
     assert outside == []
+
+
+@pytest.mark.browser
+def test_pages_are_accessible(address: str) -> None:
+    script = axe_script()
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        pytest.skip("no Chromium on the PATH")
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
+        for width, theme in ((WIDE, "light"), (NARROW, "dark")):
+            page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
+            page.set_default_timeout(120_000)
+            for name in CHECKED:
+                page.goto(f"{address}/{name}.html")
+                assert violations(page, script) == [], (name, width, theme)
+            page.close()
+        page = browser.new_page(viewport={"width": NARROW, "height": 900})
+        page.goto(f"{address}/options.html")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.matches('.md-skip')")
+        page.keyboard.press("Enter")
+        for _ in range(60):  # the Tab key leads to a wide table, and the arrow keys scroll it
+            page.keyboard.press("Tab")
+            if page.evaluate("document.activeElement.matches('.md-typeset__scrollwrap')"):
+                break
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function("document.activeElement.scrollLeft > 0")
+        browser.close()

@@ -16,7 +16,7 @@ def element(tag: str, text: object, css: str = "") -> str:
 
 def box(label: str, markup: str) -> str:
     """Return a part of the page that scrolls on its own when it is too wide; it can have the keyboard's focus."""
-    return f'<div class="box" role="region" tabindex="0" aria-label="{escaped(label)}">{markup}</div>'
+    return f'<div class="box" role="group" tabindex="0" aria-label="{escaped(label)}">{markup}</div>'
 
 
 def table(label: str, header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:

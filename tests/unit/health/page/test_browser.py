@@ -9,15 +9,13 @@ import pytest
 import paimon_core as paimon
 from paimon_core.health.page.page import LakePage
 from paimon_core.health.page.style import DARK, LIGHT
+from tests.support.axe import axe_script, violations
 from tests.support.health_pages import history, rows
 
 
-@pytest.mark.browser
-def test_the_page_fits_each_screen_and_has_no_error(warehouse, tmp_path):
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if chromium is None:
-        pytest.skip("no Chromium on the PATH")
-    api = pytest.importorskip("playwright.sync_api")
+@pytest.fixture
+def file(warehouse, tmp_path):
+    """The page of a lake with two tables and one that cannot be read."""
     catalog = paimon.open_catalog(warehouse)
     catalog.create_database("db")
     name = "db.a_long_name_" + "of_a_table_" * 8
@@ -27,8 +25,37 @@ def test_the_page_fits_each_screen_and_has_no_error(warehouse, tmp_path):
     for table in (history(catalog), append):
         lake.add(table.context, table.latest_snapshot())
     lake.fail("db.bad", "corrupt-table: " + "x" * 300)
-    file = tmp_path / "page.html"
-    file.write_text(lake.text())
+    path = tmp_path / "page.html"
+    path.write_text(lake.text())
+    return path
+
+
+@pytest.mark.long
+@pytest.mark.browser
+def test_the_page_is_accessible(file):
+    script = axe_script()
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        pytest.skip("no Chromium on the PATH")
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        for width, theme in ((1200, "light"), (360, "dark")):
+            page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
+            page.set_default_timeout(240_000)
+            page.goto(file.as_uri())
+            page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+            assert violations(page, script) == [], (width, theme)
+            page.close()
+        browser.close()
+
+
+@pytest.mark.browser
+def test_the_page_fits_each_screen_and_has_no_error(file):
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        pytest.skip("no Chromium on the PATH")
+    api = pytest.importorskip("playwright.sync_api")
     errors: list[str] = []
     outside: list[str] = []
     with api.sync_playwright() as playwright:
