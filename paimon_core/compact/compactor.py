@@ -26,6 +26,7 @@ from paimon_core.lsm.changelog import Merged
 from paimon_core.lsm.compaction.rewrite_plan import Reread, Rewrite, Upgrade, plan_rewrite, small_file_bytes
 from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.lsm.key_order import key_order
+from paimon_core.lsm.key_windows import WINDOW_ROWS
 from paimon_core.lsm.merge import adds
 from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.metadata.abort import aborted_on_error
@@ -41,11 +42,15 @@ from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.lookup_reader import Marks
 from paimon_core.read.section_merge import SectionMerge
 from paimon_core.table_indexes.bucket_vectors import replace_vectors, vectors_in
-from paimon_core.table_indexes.vector_file import merged, read_vector
+from paimon_core.table_indexes.vector_file import merged as with_positions
+from paimon_core.table_indexes.vector_file import read_vector
+from paimon_core.work_ahead import has_spare_processors, made_ahead
 
 
-def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
+def run_task(context: TableContext, task: CompactionTask, *, ahead: bool = False) -> CommitMessage:
     """Run ``task`` and return its commit message; on an error, delete every file that the task has written.
+
+    ``ahead``: rows are decoded, merged and encoded at the same time, in three threads with a window of rows each.
 
     When an input file has a newer schema than ``context``, the new files have the table's latest schema, so that no
     column is lost. Raises CommitConflict when, after the task was planned, a concurrent commit has removed input files
@@ -59,7 +64,7 @@ def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
             vectors = vectors_in(task.indexes)
             before, after = rewrite_append(context, task.partition, task.bucket, task.unit, vectors)
         else:
-            before, after, changelog, marks = _rewrite(context, task, task.unit)
+            before, after, changelog, marks = _rewrite(context, task, task.unit, ahead)
     message = CommitMessage(
         task.partition,
         task.bucket,
@@ -103,7 +108,9 @@ def with_indexes(context: TableContext, task: CompactionTask, message: CommitMes
         changed = {}
         for name, parts in marks.items():
             positions = np.unique(np.concatenate(parts))
-            changed[name] = merged(read_vector(context, *known[name]), positions) if name in known else positions
+            changed[name] = (
+                with_positions(read_vector(context, *known[name]), positions) if name in known else positions
+            )
         kept = {f.file_name for f in message.compact_after}
         gone = {f.file_name for f in message.compact_before} - kept
         added, deleted = replace_vectors(context, task.indexes, changed, gone)
@@ -117,15 +124,18 @@ def _is_live(context: TableContext, task: CompactionTask) -> bool:
 
 
 def run_tasks(context: TableContext, tasks: Sequence[CompactionTask]) -> list[CommitMessage]:
-    """Run all tasks in parallel, at most one per processor, and return their messages.
+    """Run all tasks in parallel, at most one per processor, and return their messages; fewer tasks than processors use
+    several threads each.
 
     If one task fails, the new files of all tasks are deleted.
     """
     done: list[CommitMessage] = []
     progress = meter("compact", "bytes", sum(task.input_bytes for task in tasks))
 
+    ahead = has_spare_processors(len(tasks))
+
     def run(task: CompactionTask) -> CommitMessage:
-        done.append(message := run_task(context, task))
+        done.append(message := run_task(context, task, ahead=ahead))
         progress.advance(task.input_bytes)
         return message
 
@@ -136,14 +146,15 @@ def run_tasks(context: TableContext, tasks: Sequence[CompactionTask]) -> list[Co
 
 
 def _rewrite(
-    context: TableContext, task: CompactionTask, unit: CompactionUnit
+    context: TableContext, task: CompactionTask, unit: CompactionUnit, ahead: bool
 ) -> tuple[list[DataFile], list[DataFile], list[DataFile], Marks]:
     """Return the files to remove, the new files, the changelog files, and the rows to delete in higher levels."""
     before: list[DataFile] = []
     after: list[DataFile] = []
     changelog: list[DataFile] = []
     expiry = RecordExpiry.of(context)
-    reader = BucketReader(context, task.partition, task.bucket, keep=expiry, vectors=vectors_in(task.indexes))
+    vectors = vectors_in(task.indexes)
+    reader = BucketReader(context, task.partition, task.bucket, keep=expiry, vectors=vectors, ahead=ahead)
     producer = changelog_producer(reader, unit, task.higher)
     writers: list[RollingWriter] = []
     try:
@@ -181,12 +192,18 @@ def write_step(
 
     data = writer(changelog=False) if isinstance(step, Rewrite) else None
     changes = writer(changelog=True) if producer and producer.writes_changelog else None
-    for found in _merged(reader, unit, step, producer):
+    merged = _merged(reader, unit, step, producer)
+    for found in made_ahead(merged) if reader.ahead and _is_large(step) else merged:
         if data:
             data.write(found.rows)
         if changes and found.changelog is not None:
             changes.write(found.changelog)
     return data.close() if data else [], changes.close() if changes else []
+
+
+def _is_large(step: Reread | Rewrite) -> bool:
+    """Whether the step merges more rows than one window of wide rows."""
+    return sum(f.row_count for f in step.files) > WINDOW_ROWS
 
 
 def steps_of(

@@ -26,6 +26,7 @@ from paimon_core.lsm.order_codes import Ints, parts
 from paimon_core.predicate import BoundPredicate
 from paimon_core.predicate.row_mask import row_mask
 from paimon_core.schema import VALUE_KIND
+from paimon_core.work_ahead import made_ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ def merge_runs(
     window_rows: int,
     columns: Sequence[str] | None = None,
     late: RowFilter | None = None,
+    ahead: bool = False,
 ) -> Iterator[pa.Table]:
     """Merge ``runs``, given oldest first, into Tables that are sorted by ``key`` and contain one row per key.
 
@@ -74,13 +76,14 @@ def merge_runs(
     then be given.
 
     If the engine keeps the last row, columns that the merge does not compare may be dictionary-encoded in all batches
-    or in some of them; the result contains plain values. ``lsm.key_windows`` bounds the memory. Raises CorruptTable
-    when the keys of a run that is merged do not ascend.
+    or in some of them; the result contains plain values. ``lsm.key_windows`` bounds the memory. ``ahead``: the
+    next window is read in a thread while a window is merged, which needs the memory of a second window. Raises
+    CorruptTable when the keys of a run that is merged do not ascend.
     """
     pieces: Iterator[list[pa.Table]] = (
         ([pa.Table.from_batches([batch])] for batch in runs[0]) if len(runs) == 1 else windows(runs, key, window_rows)
     )
-    for window in pieces:
+    for window in made_ahead(pieces) if ahead else pieces:
         merged = _merged(window, key, order, engine, columns=columns, late=late, drop_deletes=drop_deletes)
         del window  # free the memory of the input before the caller works on the result
         if merged is not None and len(merged):

@@ -63,7 +63,8 @@ class PlannedRows:
         splits = evenly(found, threads) if threads > 1 else found
         schema = scan.schema
         # Several splits at the same time use all processors, so each split is decoded in one thread.
-        request = replace(scan.request, limit=scan.limit, threads=min(threads, len(splits)) < processors)
+        has_spare = min(threads, len(splits)) < processors
+        request = replace(scan.request, limit=scan.limit, threads=has_spare, ahead=has_spare and threads > 1)
         share = None if threads == 1 else max(1, len(splits) // (_SHARES * threads))
         groups = groups_of_splits(scan.context, splits, request, share)
 

@@ -1,7 +1,7 @@
 """BucketReader: read the files, sorted runs and sections of one bucket; used by merge on read and by compaction.
 
 Memory: one window of rows, which the sorted runs share, and for each run one decoded batch with its Parquet pages. A
-whole file is never in memory.
+whole file is never in memory. With ``ahead``, a second window is decoded while the first one is merged.
 """
 
 from __future__ import annotations
@@ -73,6 +73,8 @@ class BucketReader:
     """The largest number of rows to decode at once, for callers that need only a few rows; None: the default of the
     reader.
     """
+    ahead: bool = False
+    """Whether ``section`` decodes a window in a thread while the window before it is merged."""
 
     held: dict[str, FileInput] = field(default_factory=dict)
     """By file name: the files that ``open_small`` has opened and ``file`` has not read yet."""
@@ -225,6 +227,7 @@ class BucketReader:
         encoded: set[str] = set()
         if len(runs) > 1 and self.engine.keeps_last and self.keep is None and not levels:
             encoded = {f.name for f in fields}.difference(key, order.sequence_fields if order else ())
+        most = _rows_of_run(fields, self.batch_rows)
         with self.naming_unsorted_file(runs, fields, key):
             yield from merge_runs(
                 self._read_runs(runs, fields, FileRequest(early, encoded=encoded), levels=levels),
@@ -232,10 +235,16 @@ class BucketReader:
                 order=order,
                 engine=self.engine,
                 drop_deletes=merge.drop_deletes,
-                window_rows=_rows_of_run(fields, self.batch_rows),
+                window_rows=most,
                 columns=merge.columns,
                 late=late,
+                ahead=self.ahead and self.batch_rows is None and _has_several_windows(runs, most),
             )
+
+
+def _has_several_windows(runs: Sequence[SortedRun], window_rows: int) -> bool:
+    """Whether the runs are certainly more than one window."""
+    return len(runs) > 1 and max(sum(f.row_count for f in run.files) for run in runs) > window_rows
 
 
 def _rows_of_run(fields: Sequence[DataField], most: int | None = None) -> int:

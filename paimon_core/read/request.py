@@ -21,6 +21,8 @@ class ReadRequest:
     """The number of rows that the caller needs; None: all rows. A read with a limit may still return more rows."""
     threads: bool = True
     """Decode columns in parallel; False when several splits are read at the same time."""
+    ahead: bool = False
+    """Decode a window of rows in a thread while the window before it is merged."""
     position: str | None = None
     """The name of an additional column with the position of each row in its file (raw splits only), or None."""
     damaged: DamagedFiles | None = None

@@ -73,6 +73,7 @@ def reader_of(context: TableContext, split: Split, request: ReadRequest) -> Buck
         counts=request.counts,
         leaves_out=leaves_out,
         batch_rows=None if request.limit is None or request.where is not None else max(least, request.limit),
+        ahead=request.ahead,
     )
 
 
