@@ -105,13 +105,28 @@ def test_declarations_are_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_function_that_brings_files_brings_them(tmp_path: Path) -> None:
-    bring, daily = blocks(page("declarations.md"), "python")
+    bring, daily, _ = blocks(page("declarations.md"), "python")
     found: dict[str, Any] = {}
     exec(bring, found)  # noqa: S102
     exec(daily, found)  # noqa: S102
     found["urlopen"] = lambda address: io.BytesIO(address.encode())
     found["bring"](SimpleNamespace(partitions=["2024-01-01"], landing=tmp_path))
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["2024-01-01.csv"]
+
+
+def test_tables_are_published_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    catalog = paimon.open_catalog("warehouse")
+    catalog.create_database("shop")
+    for name in ("shop.orders", "shop.items"):
+        catalog.create_table(name, {"id": "BIGINT"}, primary_key="id").write([{"id": 1}])
+    exec(blocks(page("declarations.md"), "python")[-1], {})  # noqa: S102
+    assert capsys.readouterr().out == "1\n"
+    version = catalog.group("shop").latest()
+    assert version is not None
+    assert sorted(version.tables) == ["shop.items", "shop.orders"]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
