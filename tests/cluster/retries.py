@@ -100,7 +100,6 @@ LOST = [
     ("merge by position", "write"),
     ("merge by position", "remove"),
     ("update by position", "remove"),
-    ("sort", "sort"),
     ("stream", "write"),
     (RANDOM, "write"),
 ]
@@ -111,7 +110,6 @@ COPIED = [
     ("merge by key", "write"),
     ("merge by position", "write"),
     ("merge by position", "remove"),
-    ("sort", "sort"),
     ("compact", "compact"),
     ("write and compact", "compact"),
     ("stream", "write"),
