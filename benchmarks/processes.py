@@ -40,6 +40,6 @@ class Processes:
                 spent, is_jvm = process.cpu_times(), process.name() == "java"
                 if is_jvm and "kafka.Kafka" not in process.cmdline():  # not the broker of a benchmark
                     jvm += spent.user + spent.system
-                elif not is_jvm and process.name().startswith("python"):
+                elif not is_jvm and process.name().startswith("python") and "moto.server" not in process.cmdline():
                     self.workers[process.pid] = spent.user + spent.system
         return Seconds(jvm, sum(self.workers.values()), own.user + own.system)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException, PySparkException
@@ -12,11 +14,17 @@ from pyspark.errors import AnalysisException, PySparkException
 from paimon_core import errors
 from paimon_core.errors import CorruptTable, InvalidRequest, PaimonError, StorageError
 
+_LOG = logging.getLogger(__name__)
 _RAISED = re.compile(r"paimon_core\.errors\.(\w+): (.*?)(?: SQLSTATE: \w+)?\s*$", re.MULTILINE)
 _ENDED = "Python worker exited unexpectedly|ExecutorLostFailure|FetchFailed|Connection to python worker"
 _LOST = re.compile(rf"(?:Job aborted[^\n]*?)?(?:{_ENDED})[^\n.]*")
 """The part of Spark's message that says that a process has ended; the message for a task that raised an error has none.
 """
+_UNLIKE = "indeterminate output was failed and retried"
+"""In Spark's message when rows of a shuffle were lost and repeated tasks make others: Spark cannot undo the tasks that
+have read the lost rows.
+"""
+_Answer = TypeVar("_Answer")
 
 
 @contextmanager
@@ -45,12 +53,19 @@ def errors_of_tasks(table: str) -> Iterator[None]:
 def lost_tasks(table: str) -> Iterator[None]:
     """Raise StorageError, which names the table, when a task of the block was lost in each attempt.
 
-    A task is lost when its Python worker or its executor ends. Spark's own error does not name the table.
+    A task is lost when its Python worker or its executor ends. StorageError is also raised when rows of a shuffle were
+    lost and Spark cannot make the same rows again. Spark's own errors do not name the table.
     """
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
         found = _LOST.search(str(error))
+        if _UNLIKE in str(error):
+            raise StorageError(
+                f"table {table}: rows between two stages of Spark were lost, and the tasks that Spark repeated made "
+                "other rows; nothing was committed: run the statement again",
+                table=table,
+            ) from error
         if found is None:
             raise
         raise StorageError(
@@ -58,3 +73,19 @@ def lost_tasks(table: str) -> Iterator[None]:
             f"{found[0]:.400}",
             table=table,
         ) from error
+
+
+def repeated_when_unlike(job: Callable[[], _Answer], attempts: int) -> _Answer:
+    """Return what ``job`` returns; run it again when rows of a shuffle were lost and repeated tasks make other rows.
+
+    Suits jobs whose tasks write files with new names: their messages are other rows each time. ``job`` must plan its
+    query anew. ``attempts``: how often the job runs at most; then the error of Spark is raised.
+    """
+    for _ in range(attempts - 1):
+        try:
+            return job()
+        except (PySparkException, Py4JJavaError) as error:
+            if _UNLIKE not in str(error):
+                raise
+            _LOG.warning("Spark lost rows of a shuffle whose tasks had written files: the job starts again")
+    return job()

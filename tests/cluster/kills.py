@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,7 @@ TABLES: dict[str, dict[str, Any]] = {
 class Lake:
     """The session, the tables and what the statements should give."""
 
-    def __init__(self, master: str, folder: Path, warehouse: str) -> None:
+    def __init__(self, master: str, folder: Path, warehouse: str, more: Mapping[str, str] | None = None) -> None:
         self.folder, self.warehouse = folder, warehouse
         root = str(Path(__file__).resolve().parents[2])
         settings = {
@@ -68,7 +68,7 @@ class Lake:
             "spark.scheduler.minRegisteredResourcesRatio": "1",
         }
         builder = SparkSession.builder.master(master).appName("kills")
-        for name, value in settings.items():
+        for name, value in {**settings, **(more or {})}.items():
             builder = builder.config(name, value)
         self.spark = builder.getOrCreate()
         self.catalog = paimon.open_catalog(warehouse)

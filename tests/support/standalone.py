@@ -21,8 +21,12 @@ class ClusterUnavailable(Exception):
 
 
 @contextlib.contextmanager
-def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[str]:
-    """Start a master and workers with logs and ids in ``folder``, and give the URL ``spark://127.0.0.1:PORT``."""
+def standalone_cluster(folder: Path, workers: int = 2, *, hosts: bool = False) -> Iterator[str]:
+    """Start a master and workers with logs and ids in ``folder``, and give the URL ``spark://127.0.0.1:PORT``.
+
+    The local files of executors are in ``folder``/local. ``hosts``: each worker has another address of this machine,
+    127.0.0.2 and so on, because Spark starts a speculative copy of a task only on another host.
+    """
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         raise ClusterUnavailable("no Java: a Spark cluster needs Java 17 or later")
     import pyspark
@@ -33,28 +37,28 @@ def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[str]:
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_WORKER_DIR": str(folder / "work"),
+        "SPARK_LOCAL_DIRS": str(folder / "local"),
     }
     running: list[subprocess.Popen[bytes]] = []
 
-    def start(name: str, *arguments: str) -> Path:
+    def start(name: str, *arguments: str, host: str = "127.0.0.1") -> Path:
         log = folder / f"{name}.log"
-        command = [str(home / "bin" / "spark-class"), *arguments]
+        command = [str(home / "bin" / "spark-class"), *arguments, "--host", host]
+        own = environment | {"SPARK_LOCAL_IP": host}
         with log.open("wb") as out:
-            running.append(subprocess.Popen(command, stdout=out, stderr=out, env=environment, start_new_session=True))
+            running.append(subprocess.Popen(command, stdout=out, stderr=out, env=own, start_new_session=True))
         (folder / f"{name}.pid").write_text(str(running[-1].pid))
         return log
 
     try:
-        master = start(
-            "master", "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0"
-        )
+        master = start("master", "org.apache.spark.deploy.master.Master", "--port", "0", "--webui-port", "0")
         url = _wait(master, r"(spark://127\.0\.0\.1:\d+)")
         logs = [
             start(
                 f"worker-{number}",
                 "org.apache.spark.deploy.worker.Worker",
-                "--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0",
-                url,
+                "--cores", "1", "--memory", "1g", "--webui-port", "0", url,
+                host=f"127.0.0.{number + 2}" if hosts else "127.0.0.1",
             )
             for number in range(workers)
         ]  # fmt: skip

@@ -8,7 +8,8 @@ each changed row of its units, and one batch of rows.
 
 Spark may run a task of the first stage again, even after its output was used in part. All messages about the new files
 of a task go to the same task of the second stage, so that the messages of exactly one run are returned. Files of other
-runs are orphans.
+runs are orphans. When tasks of the second stage have ended already, Spark gives up the job, because the repeated task
+has written files with other names; then the job starts again.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from paimon_core.arrow import gather
@@ -33,7 +34,7 @@ from paimon_core.spark.columns import column
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.row_changes.split_tasks import parts_of, payload_of, splits_of
 from paimon_core.spark.row_changes.target_rows import FILE, POS
-from paimon_core.spark.task_errors import errors_of_tasks
+from paimon_core.spark.task_errors import errors_of_tasks, repeated_when_unlike
 from paimon_core.spark.tasks import map_batches, spark_context
 from paimon_core.spark.writes.writer import write_messages
 from paimon_core.table.rows.row_changes import ChangedBucket, changed_now, without
@@ -45,6 +46,8 @@ KIND = "__paimon_kind"
 INSERT, UPDATE, DELETE = "+I", "+U", "-D"
 _ROUTE, _UNIT, _DATA = "__paimon_route", "__paimon_unit", "__paimon_data"
 _OUTPUT = f"{_ROUTE} int, {_UNIT} int, {FILE} int, {_DATA} binary"
+_ATTEMPTS = 3
+"""How often the job of an append table runs at most, when Spark gives it up because of lost rows of a shuffle."""
 _MESSAGE = -1
 """The unit of a row that carries a commit message; other rows carry positions of a file as int64."""
 
@@ -88,10 +91,15 @@ def _cores(changes: DataFrame) -> int:
 
 def _by_position(changes: DataFrame, context: TableContext, plan: ScanPlan) -> list[CommitMessage]:
     remover = _Remover.of(context, plan)
-    written = map_batches(changes, _Writer(TableReference.of(context), remover.unit_of_file), _OUTPUT)
     tasks = max(1, min(_cores(changes), len(remover.units)))
-    routed = written.withColumn(_ROUTE, F.pmod(F.col(_ROUTE), F.lit(tasks))).repartitionById(tasks, _ROUTE)
-    answers = routed.mapInArrow(remover, "place long, message binary").collect()
+
+    def job() -> list[Row]:
+        written = map_batches(changes, _Writer(TableReference.of(context), remover.unit_of_file), _OUTPUT)
+        routed = written.withColumn(_ROUTE, F.pmod(F.col(_ROUTE), F.lit(tasks))).repartitionById(tasks, _ROUTE)
+        found: list[Row] = routed.mapInArrow(remover, "place long, message binary").collect()
+        return found
+
+    answers = repeated_when_unlike(job, _ATTEMPTS)
     return [CommitMessage.from_bytes(bytes(a["message"])) for a in sorted(answers, key=lambda a: a["place"])]
 
 

@@ -202,7 +202,7 @@ def routed_rows(
     dropped = [c for c in order_by if c not in table.schema.by_name and c != kinds]
     if table.context.has_buckets or is_staged(table.context):
         rows = _routed(df, table, tasks or route_count(df, table.context), keys)
-        dropped.append(_ROUTE)
+        dropped += [_ROUTE] if _ROUTE in rows.columns else []
     else:
         rows = spread_rows(df, table.context, tasks)
     if order_by:
@@ -252,7 +252,7 @@ def _routed(df: DataFrame, table: Table, tasks: int, keys: KeyAssignment | None)
     expression = bucket_expression(fields, buckets) if is_default else None
     if expression is not None:
         route = F.coalesce(F.pmod(spread + F.expr(expression), F.lit(tasks)).cast("int"), F.lit(0))
-        return df.withColumn(_ROUTE, route).repartitionById(tasks, _ROUTE)
+        return df.repartitionById(tasks, route)  # the shuffle computes it: no column more to send to Python
     return _routed_by_arrow(df, table, spread, tasks, [field.name for field in fields])
 
 

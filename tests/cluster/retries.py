@@ -1,0 +1,234 @@
+"""Statements of Spark on a standalone cluster that lose shuffle files, and whose slow tasks run in two copies.
+
+``python -m tests.cluster.retries MASTER FOLDER WAREHOUSE``: FOLDER has the files of the cluster. It prints, as JSON,
+what each statement gave: what is wrong with the table afterwards, the orphans that the clean-up removed, and what
+Spark's log of events says: repeated stages, tasks that could not fetch rows, and speculative copies of tasks.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sys
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from paimon_core.spark import compactor, write_spark
+from tests.cluster.kills import ROWS, STATEMENTS, TABLES, Lake, content
+
+FAULTS = Path(__file__).parent / "faults"
+TASKS = 6
+"""More than the cluster has cores, so that tasks start after the shuffle files are lost."""
+IN_BUCKETS = {"bucket": str(TASKS), "bucket-key": "k", "write-only": "true"}
+OWN_TABLES: Mapping[str, dict[str, Any]] = {
+    "keyed": {
+        "primary_key": ["k"],
+        "options": {"bucket": str(TASKS), "write-only": "true", "target-file-size": "100 kb"},
+    },
+    "dynamic": {"primary_key": ["k"], "options": {"bucket": "-1", "write-only": "true"}},
+    "compacted": {
+        "primary_key": ["k"],
+        "options": {"bucket": str(TASKS), "num-sorted-run.compaction-trigger": "2"},
+    },
+    "append_buckets": {"options": IN_BUCKETS},
+    "marked_buckets": {"options": IN_BUCKETS | {"deletion-vectors.enabled": "true"}},
+}
+SETTINGS = {
+    "spark.eventLog.enabled": "true",
+    "spark.eventLog.compress": "false",
+    "spark.default.parallelism": str(TASKS),
+    "spark.sql.shuffle.partitions": str(TASKS),
+    "spark.sql.adaptive.coalescePartitions.enabled": "false",  # otherwise small stages have one task
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.speculation.interval": "50ms",
+    "spark.speculation.multiplier": "1.01",
+    "spark.speculation.quantile": "0.1",
+    "spark.speculation.minTaskRuntime": "1s",
+    "spark.speculation.task.duration.threshold": "3s",
+    "spark.speculation.efficiency.enabled": "false",
+}
+"""A task is slow when it takes more than a second and longer than others, or three seconds."""
+
+
+def write(lake: Lake, table: Any) -> None:
+    source = lake.spark.range(ROWS * 2).selectExpr("id AS k", "id * 5 AS v")
+    write_spark(source.repartition(4), table, tasks=TASKS)
+
+
+def overwritten(_: Counter[tuple[int, int]]) -> Counter[tuple[int, int]]:
+    return Counter({(k, 5 * k): 1 for k in range(2 * ROWS)})
+
+
+def write_random(lake: Lake, table: Any) -> None:
+    """Write keys that a repeated task of the first stage computes anew, as other keys."""
+    draw = F.udf(lambda _: uuid.uuid4().int >> 66, T.LongType()).asNondeterministic()
+    source = lake.spark.range(0, ROWS, 1, 4).select(draw("id").alias("k"), F.col("id").alias("v"))
+    write_spark(source, table, tasks=TASKS)
+
+
+def values(rows: Counter[tuple[int, int]]) -> Counter[tuple[int, int]]:
+    """Return the rows without their keys."""
+    found: Counter[tuple[int, int]] = Counter()
+    for (_, value), count in rows.items():
+        found[0, value] += count
+    return found
+
+
+RANDOM = "write random keys"
+Statement = tuple[str, Callable[[Lake, Any], None], Callable[[Any], Any]]
+PLAYED: Mapping[str, Statement] = {
+    **STATEMENTS,
+    "write by key": ("keyed", write, overwritten),
+    "write by index": ("dynamic", write, overwritten),
+    "write and compact": ("compacted", write, overwritten),
+    "update by position": ("append_buckets", *STATEMENTS["update by position"][1:]),
+    "merge by position": ("marked_buckets", *STATEMENTS["merge by position"][1:]),
+    RANDOM: ("append_buckets", write_random, lambda before: before + before),
+}
+LOST = [
+    ("write by key", "write"),
+    ("write by index", "write"),
+    ("merge by key", "write"),
+    ("merge by position", "write"),
+    ("merge by position", "remove"),
+    ("update by position", "remove"),
+    ("stream", "write"),
+    (RANDOM, "write"),
+]
+"""The statement, and the work of its tasks after which the shuffle files are deleted."""
+COPIED = [
+    ("write by key", "write"),
+    ("write files", "write"),
+    ("merge by key", "write"),
+    ("merge by position", "write"),
+    ("merge by position", "remove"),
+    ("compact", "compact"),
+    ("write and compact", "compact"),
+    ("stream", "write"),
+]
+"""The statement, and the work of its tasks that has a copy."""
+
+
+@dataclass
+class Played:
+    """What a statement did, and when."""
+
+    statement: str
+    work: str
+    fault: str
+    began: int
+    ended: int
+    done: bool
+    faulty: bool
+    """Whether a task did the fault."""
+    orphans: int
+    error: str
+    wrong: list[str]
+    repeated_stages: int = 0
+    lost_fetches: int = 0
+    speculative_tasks: int = 0
+    killed_tasks: int = 0
+    """Copies that Spark ended because the other copy had ended."""
+
+
+def played(lake: Lake, name: str, work: str, fault: str) -> Played:
+    """Run a statement whose tasks have a fault, compare the table with what it should be, and clean it up."""
+    which, statement, expected = PLAYED[name]
+    table = lake.filled(which)
+    shown = values if name == RANDOM else Counter
+    before = content(table)
+    armed = lake.folder / "armed"
+    for old in lake.folder.glob("copy-*"):
+        old.unlink()
+    (lake.folder / "next").write_text(json.dumps({"work": work, "kind": fault}))
+    (lake.folder / "next").rename(armed)
+    began, problem = time.time(), ""
+    try:
+        statement(lake, table.refresh())
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}"
+    ended, faulty = time.time(), not armed.exists()
+    armed.unlink(missing_ok=True)
+    table = lake.catalog.table(f"db.{which}")
+    right = shown(before if problem else expected(before))
+    wrong = [] if shown(content(table)) == right else ["other rows"]
+    wrong += [str(one) for one in table.maintenance.check(deep=True).findings if one.invariant != "I29"]
+    time.sleep(2.5 if fault != "lose" else 0.01)  # Spark ends the process of a copy after two seconds
+    orphans = table.maintenance.plan_orphan_removal(older_than=datetime.timedelta(milliseconds=1), mode="delete")
+    removed = table.maintenance.apply(orphans)
+    findings = table.maintenance.check(deep=True).findings
+    wrong += [f"after the clean-up: {one}" for one in findings]
+    if shown(content(table)) != right:
+        wrong.append("other rows after the clean-up")
+    return Played(
+        name,
+        work,
+        fault,
+        began=int(began * 1000),
+        ended=int(ended * 1000),
+        done=not problem,
+        faulty=faulty,
+        orphans=len(removed.removed),
+        error=problem[:600],
+        wrong=wrong,
+    )
+
+
+def told(folder: Path, found: list[Played]) -> None:
+    """Add what the log of events says about each statement."""
+    for path in sorted(folder.glob("**/events_*")):
+        for line in path.read_text().splitlines():
+            event = json.loads(line)
+            if event["Event"] == "SparkListenerStageSubmitted":
+                info = event["Stage Info"]
+                one = during(found, info.get("Submission Time", 0))
+                if one is not None and info["Stage Attempt ID"] > 0:
+                    one.repeated_stages += 1
+            elif event["Event"] == "SparkListenerTaskEnd":
+                info = event["Task Info"]
+                one = during(found, info["Launch Time"])
+                if one is not None:
+                    one.lost_fetches += event["Task End Reason"]["Reason"] == "FetchFailed"
+                    one.speculative_tasks += info["Speculative"]
+                    one.killed_tasks += event["Task End Reason"]["Reason"] == "TaskKilled"
+
+
+def during(found: list[Played], millis: int) -> Played | None:
+    """Return the statement that ran at a time."""
+    return next((one for one in found if one.began <= millis <= one.ended), None)
+
+
+def main(master: str, folder: str, warehouse: str) -> None:
+    """Play, and print what happened, as JSON."""
+    compactor._SHARE_BYTES = 2_000  # several parts of each bucket
+    TABLES.update(OWN_TABLES)
+    place = Path(folder)
+    found: list[Played] = []
+    for faults, speculation in (LOST, False), (COPIED, True):
+        logs = place / f"events-{speculation}"
+        logs.mkdir()
+        own = {"spark.eventLog.dir": f"file:{logs}", "spark.speculation": str(speculation).lower()}
+        root = str(Path(__file__).resolve().parents[2])
+        workers = {"spark.executorEnv.PYTHONPATH": f"{FAULTS}:{root}", "spark.executorEnv.TASK_FAULTS": folder}
+        lake = Lake(master, place, warehouse, SETTINGS | own | workers)
+        mine = []
+        for name, work in faults:
+            for kind in ("hang", "race") if speculation else ("lose",):
+                mine.append(played(lake, name, work, kind))
+                print(f"\n{mine[-1]}", file=sys.stderr, flush=True)
+        lake.spark.stop()
+        told(logs, mine)
+        found += mine
+    print(json.dumps([vars(one) for one in found]))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
