@@ -30,7 +30,7 @@ import numpy as np
 import paimon_core
 from benchmarks.planning import create, partitions_of
 from benchmarks.planning_side import peak_mb, seconds
-from benchmarks.run import log
+from benchmarks.timing import log
 from paimon_core.commit.base import Base
 from paimon_core.commit.conflicts import check_changes
 from paimon_core.maintain.expiry.partitions import plan_partition_expiry
