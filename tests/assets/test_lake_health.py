@@ -54,11 +54,12 @@ def test_all_tables_are_listed_the_worst_first_and_the_page_is_written(settings:
     found = metadata(run(settings))
     assert found["asset"] == "lake/health"
     assert (found["tables"], found["tables_with_findings"], found["tables_unreadable"]) == (3, 1, 1)
-    lines = found["health"].splitlines()[2:]
-    assert [line.split("|")[1].strip() for line in lines] == [r"ods\.lost", r"ods\.ill", r"ods\.good"]
+    lines = found["health"].splitlines()
+    assert [line.split(" ")[2] for line in lines] == [r"ods\.lost:", r"ods\.ill:", r"ods\.good:"]
+    assert lines[0].startswith("- **unreadable** ")
     assert "**many-sorted-runs**" in lines[1]
-    assert found["lowest_score"] == int(lines[1].split("|")[2])
-    assert lines[2].split("|")[2].strip() == "100"
+    assert found["lowest_score"] == int(lines[1].split(" ")[1])
+    assert lines[2].startswith(r"- 100 ods\.good: no findings; ")
     page = Path(found["report"])
     assert page == Path(settings.warehouse) / "dagster" / "health.html"
     assert "ods.ill" in page.read_text()

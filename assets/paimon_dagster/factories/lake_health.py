@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 HEALTH = "health"
 MOST_LISTED = 500
-"""The largest number of tables in the Markdown table; the page and the numbers have all."""
+"""The largest number of tables in the Markdown list; the page and the numbers have all."""
 
 
 class LakeHealthConfig(dg.Config):
@@ -101,29 +101,27 @@ def _numbers(page: LakePage) -> dict[str, Any]:
 
 
 def overview_markdown(page: LakePage) -> str:
-    """Return a Markdown table of the tables: first those that cannot be read, then the lowest scores."""
+    """Return a Markdown list of the tables: first those that cannot be read, then the lowest scores.
+
+    A list and not a table, because Dagster cuts off what is wider than its page, and the lines of a list are broken.
+    """
     healths = sorted(page.healths, key=lambda one: (one.score, one.table))
-    lines = ["| table | score | findings | live data | files | read | space |", "|---|--:|---|--:|--:|--:|--:|"]
-    lines += [f"| {quoted(name)} | - | {quoted(error)} | - | - | - | - |" for name, error in sorted(page.failures)]
+    lines = [f"- **unreadable** {quoted(name)}: {quoted(error)}" for name, error in sorted(page.failures)]
     lines += [_line(one) for one in healths]
-    listed, left = lines[: MOST_LISTED + 2], len(lines) - 2 - MOST_LISTED
+    listed, left = lines[:MOST_LISTED], len(lines) - MOST_LISTED
     more = f"\n\n{left:,} more tables with higher scores are in the report." if left > 0 else ""
     return "\n".join(listed) + more
 
 
 def _line(one: Health) -> str:
     m = one.measures
-    has_files = bool(m["live_bytes"])
-    cells = (
-        quoted(one.table),
-        str(one.score),
-        ", ".join(_named(finding.name, finding.severity) for finding in one.findings) or "none",
-        size_text(int(m["live_bytes"])),
-        f"{int(m['files']):,}",
-        f"{m['read_amplification']:.2f}" if has_files else "-",
-        f"{m['space_amplification']:.2f}" if has_files else "-",
+    findings = ", ".join(_named(finding.name, finding.severity) for finding in one.findings) or "no findings"
+    text = (
+        f"- {one.score} {quoted(one.table)}: {findings}; {size_text(int(m['live_bytes']))} in {int(m['files']):,} files"
     )
-    return f"| {' | '.join(cells)} |"
+    if not m["live_bytes"]:
+        return text
+    return f"{text}, read {m['read_amplification']:.2f}, space {m['space_amplification']:.2f}"
 
 
 def _named(name: str, severity: Severity) -> str:
