@@ -83,8 +83,8 @@ def catalog_table(catalog: Tables, name: str) -> SystemTable:
     return SystemTable(f"sys.{name}", fields, read)
 
 
-def _made(wanted: tuple[DataField, ...], names: str, rows: Callable[[], Iterator[tuple[Any, ...]]]) -> pa.Table:
-    return arrow_table(wanted, from_rows(names, rows()))
+def _made(wanted: tuple[DataField, ...], names: str, rows: Callable[[], Iterator[tuple[Any, ...]]]) -> list[pa.Table]:
+    return [arrow_table(wanted, from_rows(names, rows()))]
 
 
 def _tables(catalog: Tables) -> Iterator[tuple[str, str, Table | None]]:

@@ -10,7 +10,6 @@ from paimon_core.display import Displayed, Summary
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.summaries import place
-from paimon_core.table.system.columns import arrow_table
 from paimon_core.table.system.metadata_tables import METADATA_TABLES
 from paimon_core.table.system.source import Source
 
@@ -31,7 +30,9 @@ class Inspect(Displayed):
 
     def _read(self, name: str) -> pa.Table:
         table = METADATA_TABLES[name]
-        return arrow_table(table.fields(self.context), table.read(Source(self.context, self.pinned)))
+        fields = table.fields(self.context)
+        found = list(table.tables(Source(self.context, self.pinned), fields))
+        return pa.concat_tables([pa.schema([f.arrow for f in fields]).empty_table(), *found])
 
     def snapshots(self) -> pa.Table:
         """One row per snapshot that has not expired, oldest first."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial as bound
 from typing import Any
 
 from paimon_core.advice import with_advice
@@ -143,6 +144,30 @@ class ManifestStore:
         parts = [(m.file_name, m.file_size) for m, part in zip(manifests, partial, strict=True) if part]
         read, read_parts = iter(self._entries(whole, keep=keep)), iter(self._decoded(parts, texts))
         return [next(read_parts if part else read) for part in partial]
+
+    def readers(
+        self, manifests: Sequence[ManifestFile], texts: Collection[bytes] | None = None
+    ) -> list[Callable[[], Entries]]:
+        """Read the files of manifests; return for each a function that decodes its entries, each time it is called.
+
+        Entries that are cached are not decoded, and no manifest is added to the cache. ``texts``: see ``read_each``.
+        Raises the errors of ``read_manifest``; the functions raise CorruptTable for bytes that are not a manifest.
+        """
+        files = [(m.file_name, m.file_size) for m in manifests]
+        cached = [self.cache.find(self.paths.manifest(name)) for name, _ in files]
+        missing = [file for file, entries in zip(files, cached, strict=True) if entries is None]
+        read = dict(zip(missing, run_parallel(lambda file: self._read(*file), missing), strict=True))
+        few = texts if self.partition_types and texts is not None and len(texts) <= MOST_TEXTS else None
+        return [
+            bound(self._decoded_bytes, [(read[file], self.paths.manifest(file[0]))], few)
+            if entries is None
+            else bound(_itself, entries)
+            for file, entries in zip(files, cached, strict=True)
+        ]
+
+    def _decoded_bytes(self, files: Sequence[tuple[bytes, str]], texts: Collection[bytes] | None) -> Entries:
+        with self._decoding([path for _, path in files]):
+            return decode_manifests(files, texts)[0]
 
     def read_holding(self, manifest: ManifestFile, texts: Collection[bytes]) -> list[ManifestEntry]:
         """Return the entries of one manifest whose serialized partition contains one of the ``texts``."""
@@ -292,6 +317,10 @@ class ManifestStore:
         if files is not None:
             files.keep(path, data)
         return data
+
+
+def _itself(entries: Entries) -> Entries:
+    return entries
 
 
 def _within(row: Sequence[object], low: Sequence[object], high: Sequence[object]) -> bool:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.datafile.evolution.casts import find_cast
 from paimon_core.errors import CorruptTable
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.manifests.entries import ManifestEntry
+from paimon_core.metadata.data_file import FileSource
+from paimon_core.metadata.manifests.entry_columns import EntryColumns
 from paimon_core.schema import ROW_ID, DataField, TableSchema
-from paimon_core.table.system.columns import Makers, from_attributes
-from paimon_core.table.system.partition_columns import partition_makers
+from paimon_core.table.system.columns import Makers
+from paimon_core.table.system.partition_columns import coded_partition_makers
 from paimon_core.table.system.source import Source
 from paimon_core.table.system.texts import decoded_columns, joined, map_texts, object_texts
 
@@ -32,7 +34,8 @@ FILE_KEY_RANGES = (
     "schema_id BIGINT NOT NULL, level INT NOT NULL, record_count BIGINT NOT NULL, "
     "file_size_in_bytes BIGINT NOT NULL, min_key STRING, max_key STRING, first_row_id BIGINT"
 )
-_SAME = {
+_NUMBERS = {
+    "bucket": "bucket",
     "schema_id": "schema_id",
     "level": "level",
     "record_count": "row_count",
@@ -42,47 +45,59 @@ _SAME = {
     "creation_time": "creation_time_millis",
     "deleteRowCount": "delete_row_count",
     "first_row_id": "first_row_id",
-    "write_cols": "write_cols",
-    "file_name": "file_name",
 }
-"""Columns that are attributes of ``DataFile``, by column name."""
+"""Columns of numbers, with their names in ``EntryColumns``."""
+_SOURCES: dict[int | None, str | None] = {None: None, **{source.value: source.name for source in FileSource}}
 OWN_FILES = "file_name STRING NOT NULL"
 
 
-def file_makers(source: Source) -> Makers:
-    """Return the columns of ``files`` and ``file_key_ranges``, one row per live file, with local times."""
-    entries, context = source.entries(), source.context
-    files = [e.file for e in entries]
+def file_makers(source: Source) -> Iterator[Makers]:
+    """Yield the columns of ``files`` and ``file_key_ranges``, one row per live file, with local times.
 
+    Each item has the files of one manifest; no value is created for a file.
+    """
+    return (_makers(source.context, entries) for entries in source.each())
+
+
+def _makers(context: TableContext, entries: EntryColumns) -> Makers:
     return {
-        **partition_makers(context, [e.partition for e in entries]),
-        **from_attributes(files, _SAME),
-        "bucket": lambda: [e.bucket for e in entries],
-        "file_path": lambda: file_paths(context, entries),
-        "file_format": lambda: [f.file_name.rpartition(".")[2] for f in files],
-        "min_key": lambda: _key_texts(context, files, [f.min_key for f in files]),
-        "max_key": lambda: _key_texts(context, files, [f.max_key for f in files]),
-        "null_value_counts": lambda: _stats_texts(context, files, _null_counts),
-        "min_value_stats": lambda: _stats_texts(context, files, _bounds(lambda f: f.value_stats.min_values)),
-        "max_value_stats": lambda: _stats_texts(context, files, _bounds(lambda f: f.value_stats.max_values)),
-        "file_source": lambda: [None if f.file_source is None else f.file_source.name for f in files],
+        **coded_partition_makers(context, *entries.partition_codes()),
+        **{name: partial(_numbers, entries, column) for name, column in _NUMBERS.items()},
+        "file_path": lambda: _paths(context, entries),
+        "file_name": lambda: _texts(entries, "file_name"),
+        "file_format": lambda: pc.replace_substring_regex(_texts(entries, "file_name"), r"(?s)^.*\.", ""),
+        "min_key": lambda: _key_texts(context, entries, "min_key"),
+        "max_key": lambda: _key_texts(context, entries, "max_key"),
+        "null_value_counts": lambda: _stats_texts(context, entries, _null_counts),
+        "min_value_stats": lambda: _stats_texts(context, entries, _bounds("value_min_values")),
+        "max_value_stats": lambda: _stats_texts(context, entries, _bounds("value_max_values")),
+        "file_source": lambda: [_SOURCES[source] for source in entries.column("file_source")],
+        "write_cols": lambda: entries.column("write_cols"),
     }
 
 
-def file_paths(context: TableContext, entries: Iterable[ManifestEntry]) -> list[str]:
+def _numbers(entries: EntryColumns, name: str) -> pa.Array:
+    return pa.array(entries.numbers[name].astype(np.int64, order="C"), mask=entries.nulls.get(name))
+
+
+def _texts(entries: EntryColumns, name: str) -> pa.Array:
+    return pa.array(entries.bytes_at(name), pa.string())
+
+
+def _paths(context: TableContext, entries: EntryColumns) -> pa.Array:
     """Return the path of each file; for a file outside of the table, the path that its manifest entry has."""
-    directories: dict[tuple[bytes, int], str] = {}
-    paths = []
-    for e in entries:
-        if e.file.external_path is not None:
-            paths.append(e.file.external_path)
-            continue
-        directory = directories.get((e.partition, e.bucket))
-        if directory is None:
-            directory = context.paths.bucket(context.partition_path(e.partition), e.bucket)
-            directories[e.partition, e.bucket] = directory
-        paths.append(f"{directory}/{e.file.file_name}")
-    return paths
+    code, partitions = entries.partition_codes()
+    buckets, bucket = np.unique(entries.numbers["bucket"], return_inverse=True)
+    each, place = np.unique(code * len(buckets) + bucket, return_inverse=True)
+    directories = [
+        context.paths.bucket(context.partition_path(partitions[at // len(buckets)]), int(buckets[at % len(buckets)]))
+        for at in each.tolist()
+    ]
+    inside = pa.array(directories, pa.string()).take(pa.array(place))
+    paths = pc.binary_join_element_wise(inside, _texts(entries, "file_name"), "/")
+    if int(entries.spans["external_path"].lengths.max(initial=-1)) < 0:
+        return paths
+    return pc.coalesce(_texts(entries, "external_path"), paths)
 
 
 def _schema(context: TableContext, schema_id: int) -> TableSchema:
@@ -105,34 +120,39 @@ def _grouped(keys: Iterable[Any]) -> dict[Any, list[int]]:
     return groups
 
 
-def _key_texts(context: TableContext, files: Sequence[DataFile], rows: Sequence[bytes]) -> pa.Array:
+def _key_texts(context: TableContext, entries: EntryColumns, name: str) -> pa.Array:
     """Return the text of each file's key, such as ``[1, x]``; null for files without keys."""
+    rows = entries.bytes_at(name)
 
     def texts(key: tuple[int, bool], at: list[int]) -> pa.Array:
         if not key[1]:
             return pa.nulls(len(at), pa.string())
         fields = _schema(context, key[0]).key_fields
-        columns = _decoded([rows[i] for i in at], fields, "keys", files[at[0]])
+        columns = _decoded([rows[i] for i in at], fields, "keys", entries, at)
         return joined([object_texts(c, f.type) for c, f in zip(columns, fields, strict=True)], "[", "]", len(at))
 
-    groups = _grouped((f.schema_id, any(row[:4])) for f, row in zip(files, rows, strict=True))
-    return _in_order(groups, texts, len(files))
+    schemas = entries.column("schema_id")
+    groups = _grouped((schema, any(row[:4])) for schema, row in zip(schemas, rows, strict=True))
+    return _in_order(groups, texts, len(entries))
 
 
-def _decoded(rows: Sequence[bytes], fields: Sequence[DataField], what: str, first: DataFile) -> list[pa.Array]:
+def _decoded(
+    rows: Sequence[bytes], fields: Sequence[DataField], what: str, entries: EntryColumns, at: Sequence[int]
+) -> list[pa.Array]:
     try:
         return decoded_columns(rows, [f.type for f in fields])
     except CorruptTable as error:
-        message = f"the {what} of files such as {first.file_name} do not decode: {error}"
-        raise CorruptTable(message, file=first.file_name) from error
+        (first,) = entries.column("file_name", np.array(at[:1]))
+        message = f"the {what} of files such as {first} do not decode: {error}"
+        raise CorruptTable(message, file=first) from error
 
 
-_Stats = Callable[[Sequence[DataFile], Sequence[DataField]], dict[int, tuple[pa.Array, DataField | None]]]
-"""Returns the statistics of files for some fields: by field id, the values (one per file) and the field of the
-values."""
+_Stats = Callable[[EntryColumns, list[int], Sequence[DataField]], dict[int, tuple[pa.Array, DataField | None]]]
+"""Returns the statistics of the files at some positions for some fields: by field id, the values (one per file) and the
+field of the values."""
 
 
-def _stats_texts(context: TableContext, files: Sequence[DataFile], read: _Stats) -> pa.Array:
+def _stats_texts(context: TableContext, entries: EntryColumns, read: _Stats) -> pa.Array:
     """Return the statistics of each file, such as ``{a=1, b=null}``, with names and types of the table's columns."""
     wanted = context.schema.untracked.fields
 
@@ -143,24 +163,24 @@ def _stats_texts(context: TableContext, files: Sequence[DataFile], read: _Stats)
             schema = schema.tracked()
         names = schema.by_name
         written = schema.fields if write_cols is None else tuple(names[n] for n in write_cols if n in names)
-        some = [files[i] for i in at]
         covered = written if stats_cols is None else tuple(names[n] for n in stats_cols if n in names)
         if stats_cols is not None and len(covered) < len(stats_cols):
             covered, has_stats = (), False
-        found = read(some, covered) if has_stats else {}
+        found = read(entries, at, covered) if has_stats else {}
         present = {f.id for f in written}
         columns = {}
         for f in wanted:
             if f.id not in present and read is _null_counts:
-                columns[f.name] = pa.array([str(one.row_count) for one in some], pa.string())
+                columns[f.name] = _numbers(entries, "row_count").take(pa.array(at)).cast(pa.string())
             elif f.id in found:
                 columns[f.name] = _as(found[f.id], f)
             else:
                 columns[f.name] = pa.nulls(len(at), pa.string())
         return map_texts(columns, len(at))
 
-    keys = ((f.schema_id, f.write_cols, f.value_stats_cols, any(f.value_stats.min_values[:4])) for f in files)
-    return _in_order(_grouped(keys), texts, len(files))
+    written_as = (entries.column(name) for name in ("schema_id", "write_cols", "value_stats_cols"))
+    has_stats = (any(row[:4]) for row in entries.bytes_at("value_min_values"))
+    return _in_order(_grouped(zip(*written_as, has_stats, strict=True)), texts, len(entries))
 
 
 def _as(found: tuple[pa.Array, DataField | None], wanted: DataField) -> pa.Array:
@@ -176,19 +196,21 @@ def _as(found: tuple[pa.Array, DataField | None], wanted: DataField) -> pa.Array
     return object_texts(cast(array, stored.type, wanted.type), wanted.type)
 
 
-def _bounds(row: Callable[[DataFile], bytes]) -> _Stats:
-    def read(files: Sequence[DataFile], fields: Sequence[DataField]) -> dict[int, tuple[pa.Array, DataField | None]]:
-        columns = _decoded([row(f) for f in files], fields, "statistics", files[0])
+def _bounds(name: str) -> _Stats:
+    def read(
+        entries: EntryColumns, at: list[int], fields: Sequence[DataField]
+    ) -> dict[int, tuple[pa.Array, DataField | None]]:
+        columns = _decoded(entries.bytes_at(name, np.array(at)), fields, "statistics", entries, at)
         return {f.id: (column, f) for f, column in zip(fields, columns, strict=True)}
 
     return read
 
 
 def _null_counts(
-    files: Sequence[DataFile], fields: Sequence[DataField]
+    entries: EntryColumns, at: list[int], fields: Sequence[DataField]
 ) -> dict[int, tuple[pa.Array, DataField | None]]:
-    counts = [f.value_stats.null_counts for f in files]
+    counts = entries.column("value_null_counts", np.array(at))
     return {
-        f.id: (pa.array([row[at] if at < len(row) else None for row in counts], pa.int64()), None)
-        for at, f in enumerate(fields)
+        f.id: (pa.array([row[place] if place < len(row) else None for row in counts], pa.int64()), None)
+        for place, f in enumerate(fields)
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +13,6 @@ from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.manifests.index_manifest import IndexEntry, IndexFile
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.system.columns import Makers, from_attributes, from_rows
-from paimon_core.table.system.file_columns import file_paths
 from paimon_core.table.system.partition_columns import partition_makers
 from paimon_core.table.system.source import Source
 from paimon_core.table_indexes.index_reads import index_read_errors
@@ -75,10 +74,26 @@ def file_indexes(source: Source) -> Makers:
     return {
         **partition_makers(context, [e.partition for e in files]),
         "bucket": lambda: [e.bucket for e in files],
-        "file_path": lambda: file_paths(context, files),
+        "file_path": lambda: _paths(context, files),
         **from_attributes([e.file for e in files], same),
         **from_rows(_INDEX_COLUMNS, [row[1:] for row in found]),
     }
+
+
+def _paths(context: TableContext, entries: Iterable[ManifestEntry]) -> list[str]:
+    """Return the path of each file; for a file outside of the table, the path that its manifest entry has."""
+    directories: dict[tuple[bytes, int], str] = {}
+    paths = []
+    for e in entries:
+        if e.file.external_path is not None:
+            paths.append(e.file.external_path)
+            continue
+        directory = directories.get((e.partition, e.bucket))
+        if directory is None:
+            directory = context.paths.bucket(context.partition_path(e.partition), e.bucket)
+            directories[e.partition, e.bucket] = directory
+        paths.append(f"{directory}/{e.file.file_name}")
+    return paths
 
 
 def _indexes(context: TableContext, entries: list[ManifestEntry]) -> Iterator[_Index]:

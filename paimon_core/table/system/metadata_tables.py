@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 from paimon_core.metadata.context import TableContext
 from paimon_core.schema import DataField
 from paimon_core.table.system import file_columns, group_columns, index_columns, metadata_columns
-from paimon_core.table.system.columns import Makers, fields_of
+from paimon_core.table.system.columns import Makers, arrow_table, fields_of
 from paimon_core.table.system.partition_columns import partition_fields
 from paimon_core.table.system.source import Source
 
@@ -19,7 +21,8 @@ class MetadataTable:
 
     java: str
     """The columns that Java also has, as text of a CREATE TABLE."""
-    read: Callable[[Source], Makers]
+    read: Callable[[Source], Makers | Iterator[Makers]]
+    """Returns the columns of all rows, or yields those of one part of the rows after another."""
     own: str = ""
     """Columns that only this library has."""
     partitioned: bool = False
@@ -31,6 +34,11 @@ class MetadataTable:
         """Return all columns."""
         own = fields_of(self.own) if self.own else ()
         return (*fields_of(self.java), *own, *(partition_fields(context) if self.partitioned else ()))
+
+    def tables(self, source: Source, wanted: Sequence[DataField]) -> Iterator[pa.Table]:
+        """Yield the rows, with the columns ``wanted``, in one or more parts; there may be no part without rows."""
+        found = self.read(source)
+        return (arrow_table(wanted, makers) for makers in ([found] if isinstance(found, Mapping) else found))
 
 
 _M, _F, _G, _I = metadata_columns, file_columns, group_columns, index_columns

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_core.metadata.context import TableContext
@@ -30,11 +31,15 @@ def partition_makers(context: TableContext, partitions: Sequence[bytes]) -> Make
 
     Each distinct partition is decoded once.
     """
-    fields = context.schema.partition_fields
-    types = [f.type for f in fields]
     places: dict[bytes, int] = {}
     indices = np.fromiter((places.setdefault(p, len(places)) for p in partitions), np.int64, len(partitions))
-    distinct = list(places)
+    return coded_partition_makers(context, indices, list(places))
+
+
+def coded_partition_makers(context: TableContext, indices: npt.NDArray[np.int64], distinct: Sequence[bytes]) -> Makers:
+    """Return the columns of ``partition_makers``; a row has the partition at its index in ``distinct``."""
+    fields = context.schema.partition_fields
+    types = [f.type for f in fields]
 
     def values() -> pa.Array:
         columns = decoded_columns(distinct, types)

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import calendar
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import product
 from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from paimon_core.codec.binary_row.rows import encode_row, storage_values
@@ -22,8 +23,9 @@ from paimon_core.datafile.evolution.casts import find_cast
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.manifests.entries import ManifestEntry, ManifestFile
-from paimon_core.metadata.manifests.manifest_file import live_entries
+from paimon_core.metadata.manifests.entry_columns import EntryColumns, Indices
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.stores.live_manifests import LiveManifests
 from paimon_core.metadata.table_identity import within_same_table
 from paimon_core.predicate import BoundPredicate
 from paimon_core.table.system.texts import cast_texts
@@ -42,6 +44,7 @@ _EXACT = frozenset(
     }
 )
 """Types in which different values have different texts."""
+_NUMBERS = ("bucket", "level")
 
 
 @dataclass(frozen=True)
@@ -59,20 +62,27 @@ class Source:
 
     def entries(self) -> list[ManifestEntry]:
         """Return the entries of live files, except files in partitions, buckets and levels that ``where`` excludes."""
-        return self.of_snapshot(lambda snapshot: [] if snapshot is None else self._entries(snapshot))
+        return [entry for columns in self.each() for entry in columns.entries()]
 
-    def _entries(self, snapshot: Snapshot) -> list[ManifestEntry]:
-        manifests = self.context.manifests
-        part = None if self.where is None else self.where.only(("bucket", "level"))
-        among = self._partitions()
+    def each(self) -> Iterator[EntryColumns]:
+        """Yield the entries of ``entries`` as columns, those of one manifest after another.
+
+        All files are read before the first part is yielded, so that a snapshot that expires meanwhile is no error.
+        """
+        part = None if self.where is None else self.where.only(_NUMBERS)
+        found = self.of_snapshot(lambda snapshot: None if snapshot is None else self._live(snapshot, part))
+        for columns in () if found is None else found:
+            yield columns if part is None else columns.take(_matching(part, columns))
+
+    def _live(self, snapshot: Snapshot, part: BoundPredicate | None) -> LiveManifests:
+        manifests, among = self.context.manifests, self._partitions()
         with manifests.reading(snapshot):
             opened = [
                 m
                 for m in manifests.manifests_of(snapshot)
                 if (part is None or _may_hold(part, m)) and (among is None or manifests.may_hold(m, among))
             ]
-            read = chain.from_iterable(manifests.read_manifest(m.file_name, m.file_size) for m in opened)
-            return live_entries(read if among is None else (e for e in read if e.partition in among))
+            return LiveManifests(manifests, opened, among)
 
     def _partitions(self) -> Collection[bytes] | None:
         """Return the partitions to which ``where`` restricts the column ``partition``; None when this is not known."""
@@ -90,6 +100,14 @@ def local_time(epoch_millis: int | None) -> int | None:
         return None
     seconds, millis = divmod(epoch_millis, 1000)
     return calendar.timegm(time.localtime(seconds)) * 1000 + millis
+
+
+def _matching(where: BoundPredicate, columns: EntryColumns) -> Indices:
+    """Return the positions of the entries that match a filter on bucket and level."""
+    numbers = {name: pa.array(np.ascontiguousarray(columns.numbers[name]), pa.int32()) for name in _NUMBERS}
+    rows = pa.table({**numbers, "at": np.arange(len(columns))}).filter(where.to_arrow())
+    at: Indices = rows["at"].to_numpy()
+    return at
 
 
 def _may_hold(where: BoundPredicate, manifest: ManifestFile) -> bool:

@@ -38,18 +38,18 @@ class Rows(Protocol):
 
 @dataclass(frozen=True)
 class MetadataRows:
-    """Rows that one call of ``make`` computes; each part is an Arrow stream of some of these rows."""
+    """Rows that one call of ``make`` computes, table by table; each part is an Arrow stream of some of these rows."""
 
-    make: Callable[[], pa.Table]
+    make: Callable[[], Iterable[pa.Table]]
 
     def parts(self) -> Iterator[bytes]:
         """Yield the rows, up to 50,000 in one part."""
-        table = self.make()
-        for start in range(0, len(table), _PART_ROWS):
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, table.schema) as writer:
-                writer.write_table(table.slice(start, _PART_ROWS))
-            yield sink.getvalue().to_pybytes()
+        for table in self.make():
+            for start in range(0, len(table), _PART_ROWS):
+                sink = pa.BufferOutputStream()
+                with pa.ipc.new_stream(sink, table.schema) as writer:
+                    writer.write_table(table.slice(start, _PART_ROWS))
+                yield sink.getvalue().to_pybytes()
 
     def read(self, part: bytes) -> Iterator[pa.Table]:
         """Yield the rows of one part."""
@@ -62,7 +62,7 @@ class MetadataRows:
 
     def tables(self) -> Iterator[pa.Table]:
         """Yield all rows."""
-        yield self.make()
+        yield from self.make()
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,10 +112,10 @@ class SystemScan(Displayed):
         for table in found:
             if left is None:
                 yield table
-            elif left:
-                yield table.slice(0, left)
-                left -= min(left, len(table))
-            else:
+                continue
+            yield table.slice(0, left)
+            left -= min(left, len(table))
+            if not left:  # the next table is not computed
                 return
 
     def to_batches(self) -> pa.RecordBatchReader:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-import pyarrow as pa
-
 from paimon_core.errors import NotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
 from paimon_core.schema import DataField
-from paimon_core.table.system.columns import arrow_table
-from paimon_core.table.system.metadata_tables import METADATA_TABLES, MetadataTable
+from paimon_core.table.system.metadata_tables import METADATA_TABLES
 from paimon_core.table.system.row_tables import ROW_TABLES, row_table
 from paimon_core.table.system.source import Source
 from paimon_core.table.system.system_table import MetadataRows, SystemTable
@@ -45,10 +42,6 @@ def system_table(context: TableContext, pinned: Snapshot | None, kind: str) -> S
 
     def rows(wanted: tuple[DataField, ...], where: Predicate | None) -> MetadataRows:
         bound = None if where is None else where.bind(fields)
-        return MetadataRows(partial(_made, table, Source(context, pinned, bound), wanted))
+        return MetadataRows(partial(table.tables, Source(context, pinned, bound), wanted))
 
     return SystemTable(name, fields, rows)
-
-
-def _made(table: MetadataTable, source: Source, wanted: tuple[DataField, ...]) -> pa.Table:
-    return arrow_table(wanted, table.read(source))

@@ -2,18 +2,25 @@
 
 import datetime
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import paimon_core as paimon
 from paimon_core import col
 from paimon_core.codec.avro.container import write_avro
+from paimon_core.metadata.manifests.entry_columns import EntryColumns
 from paimon_core.metadata.manifests.index_manifest import INDEX_MANIFEST_SCHEMA, decode_indexes
+from paimon_core.metadata.stores import live_manifests
+from paimon_core.table.system import file_columns
+from paimon_core.table.system.columns import arrow_table
 from paimon_core.table.system.metadata_columns import iso_duration
+from paimon_core.table.system.metadata_tables import METADATA_TABLES
 from paimon_core.table.system.row_tables import as_pairs
-from paimon_core.table.system.source import local_time
+from paimon_core.table.system.source import Source, local_time
 
 OPTIONS = {"bucket": "2", "num-levels": "3", "write-only": "true"}
 
@@ -292,3 +299,77 @@ def test_system_tables_are_frames_too(warehouse):
     table.write([{"id": 1}])
     assert table.system("snapshots", ["snapshot_id"]).to_pandas()["snapshot_id"].tolist() == [1]
     assert table.system_table("files").to_polars()["record_count"].to_list() == [1]
+
+
+@pytest.fixture
+def created(monkeypatch):
+    """The numbers of ``ManifestEntry`` values that are created from columns, one for each call."""
+    found = []
+    real = EntryColumns.entries
+
+    def counted(self, at=slice(None)):
+        out = real(self, at)
+        found.append(len(out))
+        return out
+
+    monkeypatch.setattr(EntryColumns, "entries", counted)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["files", "file_key_ranges"])
+def test_files_are_read_manifest_by_manifest_without_values(keyed, monkeypatch, created, kind):
+    keyed.compact(full=True, where=col("p") == "a")
+    keyed = keyed.refresh()
+    created.clear()
+    joined = keyed.system(kind).to_arrow()
+    monkeypatch.setattr(live_manifests, "JOINED_FILES", 0)
+    batches = list(keyed.system(kind).to_batches())
+    assert len(batches) > 1
+    assert pa.Table.from_batches(batches) == joined
+    assert getattr(keyed.inspect, kind)() == joined
+    assert pa.concat_tables([t for p in keyed.system(kind).parts() for t in keyed.system(kind).read(p)]) == joined
+    assert created == []
+    shown = keyed.system(kind, where=col("level") > 0).to_arrow()
+    assert shown == joined.filter(pc.field("level") > 0)
+    assert 0 < len(shown) < len(joined)
+
+
+def test_a_limit_computes_no_further_part(keyed, monkeypatch):
+    monkeypatch.setattr(live_manifests, "JOINED_FILES", 0)
+    computed = []
+    real = file_columns._makers
+
+    def counted(context, entries):
+        computed.append(len(entries))
+        return real(context, entries)
+
+    monkeypatch.setattr(file_columns, "_makers", counted)
+    assert keyed.system("files", limit=1).count() == 1
+    assert len(computed) == 1
+    assert keyed.system("files").count() == sum(computed[1:])
+    assert len(computed) > 2
+
+
+def test_files_outside_of_the_table_and_names_without_a_format(catalog):
+    table = catalog.create_table("db.e", "x INT")
+    table.write([{"x": 1}])
+    (entry,) = Source(table.context).entries()
+    names = ("a.b.parquet", "plain", "é.orc")
+    files = [replace(entry, file=replace(entry.file, file_name=name, file_source=None)) for name in names]
+    files[1] = replace(files[1], file=replace(files[1].file, external_path="s3://other/plain", write_cols=("x",)))
+    found = arrow_table(
+        METADATA_TABLES["files"].fields(table.context),
+        file_columns._makers(table.context, EntryColumns.of_entries(files)),
+    )
+    inside = f"{table.context.paths.root}/bucket-0"
+    assert found["file_path"].to_pylist() == [f"{inside}/a.b.parquet", "s3://other/plain", f"{inside}/é.orc"]
+    assert found["file_format"].to_pylist() == ["parquet", "plain", "orc"]
+    assert found["file_name"].to_pylist() == list(names)
+    assert found["write_cols"].to_pylist() == [None, ["x"], None]
+    assert found["file_source"].to_pylist() == [None] * 3
+
+
+def test_a_table_without_files_has_the_same_columns(catalog):
+    table = catalog.create_table("db.none", "x INT")
+    assert table.inspect.files().schema == table.system("files").to_arrow().schema
+    assert (len(table.inspect.files()), table.system("files", limit=0).count()) == (0, 0)
