@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,13 +29,14 @@ from paimon_core.metadata.commit_message import CommitMessage, deletions
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import latest_entries, read_latest
 from paimon_core.metadata.manifests.entries import ManifestEntry
-from paimon_core.metadata.manifests.entry_columns import EntryColumns, Indices, live
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.stores.live_manifests import LiveManifests
 from paimon_core.metadata.times.local_time import epoch_millis
 from paimon_core.metadata.times.partition_time import BY_VALUE, LIFETIME, STRATEGY, PartitionTime, local_nanos
 from paimon_core.table_indexes.bucket_vectors import dropping_vectors
 
 OPERATION = "expire-partitions"
+_LATEST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -76,15 +77,16 @@ def plan_partition_expiry(
     _check(context, strategy, lifetime, limit)
     assert lifetime is not None
     state = TableState.of(context)
-    entries, files_of, updated = _partitions(context)
+    manifests = read_latest(context.snapshots, lambda latest: _manifests(context, latest))
+    updated = _last_updates(manifests)
     if strategy == BY_VALUE:
-        expired, protected = _by_value(context, files_of, local_nanos(now_millis) - lifetime * 1_000_000)
+        expired, protected = _by_value(context, updated, local_nanos(now_millis) - lifetime * 1_000_000)
     else:
         threshold = epoch_millis(local_nanos(now_millis) // 1_000_000 - lifetime)
         expired, protected = _by_update(context, updated, threshold)
     expired.sort(key=lambda p: _partition_texts(context, p))
     over = [Protected(_description(context, p), limit_text(limit)) for p in expired[limit:]]
-    files = [f for p in expired[:limit] for f in _files(context, entries.entries(files_of[p]))]
+    files = _files(context, manifests, expired[:limit])
     return Plan(
         OPERATION,
         context.name,
@@ -176,42 +178,40 @@ def _check(context: TableContext, strategy: str, lifetime: int | None, limit: in
         )
 
 
-_Live = Mapping[bytes, Indices]
-"""The positions of the live files of each partition."""
+def _manifests(context: TableContext, snapshot: Snapshot | None) -> LiveManifests:
+    manifests = context.manifests
+    if snapshot is None:
+        return LiveManifests(manifests, [])
+    with manifests.reading(snapshot):
+        return LiveManifests(manifests, manifests.manifests_of(snapshot))
 
 
-def _partitions(context: TableContext) -> tuple[EntryColumns, _Live, dict[bytes, int | None]]:
-    """Return all entries, the live files by partition, and the last update of each partition in epoch milliseconds.
+def _last_updates(manifests: LiveManifests) -> dict[bytes, int | None]:
+    """Return the last update of each partition with live files, in epoch milliseconds.
 
     The last update is None when a file of the partition has no creation time. As in Java, deleted files are included in
     the last update as long as the manifests contain them.
     """
-    entries = read_latest(context.snapshots, lambda latest: _entries(context, latest))
-    code, partitions = entries.partition_codes()
-    order = np.argsort(code, kind="stable")
-    starts = np.searchsorted(code[order], np.arange(len(partitions)))
-    mask = live(entries)
-    each = dict(zip(partitions, np.split(order, starts[1:]), strict=False))
-    files = {partition: at[mask[at]] for partition, at in each.items()}
-    created = entries.numbers["creation_time_millis"]
-    unknown = entries.nulls.get("creation_time_millis", np.zeros(len(entries), bool))
-    updated: dict[bytes, int | None] = {}
-    for partition, at in each.items():
-        if not len(files[partition]):
-            continue
-        # Only the first or the last time can be one that Python cannot convert.
-        first, last = (epoch_millis(int(local)) for local in (created[at].min(), created[at].max()))
-        updated[partition] = None if unknown[at].any() or first is None or last is None else max(0, last)
-    return entries, {p: files[p] for p in updated}, updated
-
-
-def _entries(context: TableContext, snapshot: Snapshot | None) -> EntryColumns:
-    """Return all entries in the manifests of a snapshot, both added and deleted files."""
-    if snapshot is None:
-        return EntryColumns.of_entries([])
-    manifests = context.manifests
-    with manifests.reading(snapshot):
-        return manifests.read_columns(manifests.manifests_of(snapshot))
+    times: dict[bytes, tuple[int, int]] = {}
+    with_files: set[bytes] = set()
+    unknown: set[bytes] = set()
+    for columns, alive in manifests.each():
+        code, partitions = columns.partition_codes()
+        created = columns.numbers["creation_time_millis"]
+        first, last = np.full(len(partitions), _LATEST), np.full(len(partitions), -_LATEST)
+        np.minimum.at(first, code, created)
+        np.maximum.at(last, code, created)
+        for partition, low, high in zip(partitions, first.tolist(), last.tolist(), strict=True):
+            before = times.get(partition, (low, high))
+            times[partition] = min(low, before[0]), max(high, before[1])
+        with_files.update(partitions[at] for at in np.unique(code[alive]).tolist())
+        if (nulls := columns.nulls.get("creation_time_millis")) is not None:
+            unknown.update(partitions[at] for at in np.unique(code[nulls]).tolist())
+    # Only the first or the last time can be one that Python cannot convert.
+    found = {p: [epoch_millis(local) for local in both] for p, both in times.items() if p in with_files}
+    return {
+        p: None if p in unknown or first is None or last is None else max(0, last) for p, (first, last) in found.items()
+    }
 
 
 def _by_value(context: TableContext, live: Iterable[bytes], threshold: int) -> tuple[list[bytes], list[Protected]]:
@@ -251,12 +251,16 @@ def _deletes(context: TableContext, partitions: Iterable[bytes], planned: set[st
     return dropping_vectors(context, found)
 
 
-def _files(context: TableContext, entries: Sequence[ManifestEntry]) -> list[PlannedFile]:
-    return [
-        PlannedFile(path, 0 if position else entry.file.file_size)
-        for entry in entries
-        for position, path in enumerate(_paths(context, entry))
-    ]
+def _files(context: TableContext, manifests: LiveManifests, partitions: Sequence[bytes]) -> list[PlannedFile]:
+    """Return the live files of the partitions, in the order of ``partitions``."""
+    found: dict[bytes, list[PlannedFile]] = {partition: [] for partition in partitions}
+    for columns in manifests if partitions else ():
+        for entry in columns.of_partitions(found.__contains__).entries():
+            found[entry.partition] += (
+                PlannedFile(path, 0 if position else entry.file.file_size)
+                for position, path in enumerate(_paths(context, entry))
+            )
+    return [file for files in found.values() for file in files]
 
 
 def _paths(context: TableContext, entry: ManifestEntry) -> list[str]:

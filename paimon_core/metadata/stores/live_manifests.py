@@ -32,23 +32,31 @@ class LiveManifests:
         ``ManifestStore.read_each``, and CorruptTable for a file that is added twice.
         """
         self._among = among
-        self._whole: EntryColumns | None = None
-        self._masks: list[Mask] = []
+        self._joined: tuple[EntryColumns, Mask] | None = None
         if sum(m.num_added_files + m.num_deleted_files for m in opened) <= JOINED_FILES:
             columns = self._of(EntryColumns.concat(store.read_each(opened, among)))
-            self._whole = columns.filter(live(columns))
+            self._joined = columns, live(columns)
             return
         self._readers = store.readers(opened, among)
         self._masks = self._live()
 
     def __iter__(self) -> Iterator[EntryColumns]:
         """Yield the live files of each manifest that has live files, in order."""
-        if self._whole is not None:
-            yield from [self._whole] if len(self._whole) else []
+        return (columns.filter(alive) for columns, alive in self.each(only_live=True))
+
+    def each(self, *, only_live: bool = False) -> Iterator[tuple[EntryColumns, Mask]]:
+        """Yield all entries of each manifest that has entries, in order, and which of them are live files.
+
+        ``only_live``: manifests without live files are left out.
+        """
+        if self._joined is not None:
+            columns, alive = self._joined
+            if alive.any() or (len(columns) and not only_live):
+                yield self._joined
             return
-        for read, mask in zip(self._readers, self._masks, strict=True):
-            if mask.any():
-                yield self._of(read()).filter(mask)
+        for read, alive in zip(self._readers, self._masks, strict=True):
+            if alive.any() or (len(alive) and not only_live):
+                yield self._of(read()), alive
 
     def _of(self, found: Entries) -> EntryColumns:
         columns = EntryColumns.concat([found])

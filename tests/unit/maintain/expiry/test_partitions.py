@@ -14,8 +14,10 @@ from paimon_core.errors import CommitConflict, CommitStateUnknown, InvalidOption
 from paimon_core.maintain.expiry.partitions import apply_partition_expiry, is_due_after_write, plan_partition_expiry
 from paimon_core.maintain.planning.plan import Plan
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.manifests.entry_columns import EntryColumns
 from paimon_core.metadata.rules.table_rules import check_table
 from paimon_core.metadata.snapshot import CommitKind
+from paimon_core.metadata.stores import live_manifests
 from paimon_core.metadata.times.local_time import epoch_millis
 from paimon_core.metadata.times.partition_time import is_expired_by_value
 from paimon_core.schema import new_schema
@@ -54,6 +56,30 @@ def held(context):
 
 def planned(context, **kwargs):
     return [s.removeprefix("partition p=") for s in plan_partition_expiry(context, now_millis=NOW, **kwargs).subjects]
+
+
+@pytest.mark.parametrize("joined", [0, 100_000])
+@pytest.mark.parametrize("strategy", ["values-time", "update-time"])
+def test_a_plan_creates_the_entries_of_expired_partitions_only(strategy, joined, monkeypatch):
+    context = table_of(*VALUES)
+    more = [message(context, fake_file(context, of=value), of=value) for value in VALUES[:3]]
+    commit(more, context=context, user="u", identifier=2, now_millis=2)
+    expected = plan_partition_expiry(context, now_millis=NOW, strategy=strategy)
+    monkeypatch.setattr(live_manifests, "JOINED_FILES", joined)
+    created = []
+    real = EntryColumns.entries
+
+    def counted(self, at=slice(None)):
+        created.extend(found := real(self, at))
+        return found
+
+    monkeypatch.setattr(EntryColumns, "entries", counted)
+    plan = plan_partition_expiry(context, now_millis=NOW, strategy=strategy)
+    assert (plan.files, plan.subjects, plan.protected) == (expected.files, expected.subjects, expected.protected)
+    assert len(created) == len(plan.files)
+    created.clear()
+    assert plan_partition_expiry(context, now_millis=0, strategy=strategy, limit=0).files == ()
+    assert created == []
 
 
 # -- by value
