@@ -5,6 +5,7 @@ Core types:
 - ``SnapshotStore``: snapshots and their hints
 - ``SchemaStore``: schemas
 - ``ManifestStore``: manifests and manifest lists
+- ``LiveManifests``: the live files of a snapshot, one manifest at a time
 - ``TagStore``: tags
 - ``BranchStore``: branches
 - ``ChangelogStore``: lasting changelogs
