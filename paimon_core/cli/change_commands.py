@@ -21,7 +21,12 @@ _UNCHANGED = "nothing was changed: add --apply"
 
 def delete(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Delete the rows that match."""
+    from paimon_core.table.rows.delete_update import check_delete
+    from paimon_core.table.rows.row_changes import check_takes_effect
+
     table = table_of(catalog, args)
+    check_delete(table.context)  # so that no count announces a change that ``--apply`` would refuse
+    check_takes_effect(table.context)
     rows = table.scan(where=args.where).count()
     _tell(table, args, out, rows, "delete", "deleted", lambda: table.delete(args.where))
     return 0
@@ -29,6 +34,9 @@ def delete(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 
 def update(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Give columns of the rows that match new values."""
+    from paimon_core.table.rows.delete_update import check_update
+    from paimon_core.table.rows.row_changes import check_takes_effect
+
     table = table_of(catalog, args)
     values: dict[str, Any] = dict.fromkeys(args.set_null)
     for name, text in key_values("--set", args.set).items():
@@ -40,6 +48,8 @@ def update(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     for name in values:
         if name not in table.schema.by_name:
             raise InvalidRequest(f"table {table.name} has no column {name!r}: its columns are {table.schema.names}")
+    check_update(table.context, values)
+    check_takes_effect(table.context)
     rows = table.scan(where=args.where).count()
     _tell(table, args, out, rows, "update", "updated", lambda: table.update(args.where, values))
     return 0

@@ -86,12 +86,13 @@ class Rejects:
             raise InvalidRequest(f"file {path} exists: --rejects writes a new file")
         self.number, self._is_published = 0, False
         self._path, self._part = path, path.with_name(f".{path.name}.{os.getpid()}")
+
+    def __enter__(self) -> Rejects:
+        """Open the file under another name; raises InvalidRequest when it cannot be written."""
         try:
             self._file = self._part.open("x", encoding="utf-8", newline="\n")
         except OSError as error:
-            raise InvalidRequest(f"cannot write {path}: {error.strerror}") from None
-
-    def __enter__(self) -> Rejects:
+            raise InvalidRequest(f"cannot write {self._path}: {error.strerror}") from None
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

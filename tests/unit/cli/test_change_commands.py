@@ -56,6 +56,7 @@ def test_an_update_sets_values_of_the_types_of_columns(table, command):
         (["update", "--where", "id = 1", "--set", "cost=1"], "table shop.orders has no column 'cost'"),
         (["update", "--where", "id = 1", "--set", "price=1", "--set-null", "price"], "is in --set and in --set-null"),
         (["update", "--where", "id = 1", "--set", "id=1", "--apply"], "id"),
+        (["update", "--where", "id = 1", "--set", "id=1"], "column 'id' is part of the primary key"),
         (["update", "--set", "price=1"], "the following arguments are required: --where"),
         (["delete", "--apply"], "the following arguments are required: --where"),
         (["delete", "--where", "cost = 1"], "cost"),
@@ -65,6 +66,17 @@ def test_wrong_changes_are_refused(table, command, arguments, problem):
     code, out = command(arguments[0], "shop.orders", *arguments[1:])
     assert (code, problem in out) == (2, True)
     assert table.latest_snapshot().id == 1
+
+
+@pytest.mark.parametrize("change", [["delete"], ["update", "--set", "price=1"]])
+def test_changes_that_a_table_refuses_are_not_announced(place, command, change):
+    catalog = paimon.open_catalog(place)
+    catalog.create_database("shop")
+    options = {"bucket": "1", "merge-engine": "first-row"}
+    columns = {"id": "INT NOT NULL", "price": "INT"}
+    catalog.create_table("shop.orders", columns, primary_key=["id"], options=options)
+    code, out = command(change[0], "shop.orders", *change[1:], "--where", "id = 1")
+    assert (code, "merge-engine = first-row" in out) == (2, True)
 
 
 def test_an_import_replaces_the_partitions_that_match(table, command, tmp_path):

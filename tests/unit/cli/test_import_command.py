@@ -113,6 +113,13 @@ def test_a_file_whose_rows_are_not_known_is_refused(table, command, tmp_path, te
     assert [p.name for p in tmp_path.iterdir()] == ["a.csv"]
 
 
+@pytest.mark.parametrize(("file", "more"), [("no.csv", []), ("a.csv", ["--columns", "id,cost"])])
+def test_wrong_arguments_leave_no_file_of_rejects(table, command, tmp_path, file, more):
+    (tmp_path / "a.csv").write_text(HEAD + "1,a,1\n")
+    assert command("import", "shop.orders", tmp_path / file, "--rejects", tmp_path / "r", *more)[0] == 2
+    assert [p.name for p in tmp_path.iterdir()] == ["a.csv"]
+
+
 def test_another_file_is_not_replaced(table, command, tmp_path):
     (tmp_path / "a.csv").write_text(HEAD + "x,a,1\n")
     (tmp_path / "r").write_text("mine")
