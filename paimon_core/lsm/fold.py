@@ -9,6 +9,7 @@ import pyarrow as pa
 from paimon_core.arrow.byte_budget import BATCH_BYTES
 from paimon_core.lsm.gather import take
 from paimon_core.lsm.key_groups import Groups
+from paimon_core.schema import KEY_PREFIX
 
 FEW_ROWS = 4096
 """Up to this number of rows, the last rows of groups are taken as full rows instead of column by column.
@@ -21,11 +22,30 @@ Rule = Callable[[pa.ChunkedArray, Groups], pa.ChunkedArray]
 
 
 def fold(rows: pa.Table, groups: Groups, rules: Mapping[str, Rule]) -> pa.Table:
-    """Return one row per group, with the columns named in ``rules``, each computed by its rule."""
+    """Return one row per group, with the columns named in ``rules``, each computed by its rule.
+
+    A value column that is the same memory as its key column, as in rows to write, is not computed again.
+    """
     if 0 < len(rows) <= FEW_ROWS and all(rule is last for rule in rules.values()) and rows.nbytes <= BATCH_BYTES:
         return _last_rows(rows.select(list(rules)), groups)
     schema = pa.schema([rows.schema.field(name) for name in rules])
-    return pa.Table.from_arrays([rule(rows[name], groups) for name, rule in rules.items()], schema=schema)
+    found: dict[str, pa.ChunkedArray] = {}
+    for name, rule in rules.items():
+        column, twin = rows[name], f"{KEY_PREFIX}{name}"
+        same = rules.get(twin) is rule and twin in found and _is_same(column, rows[twin])
+        found[name] = found[twin] if same else rule(column, groups)
+    return pa.Table.from_arrays(list(found.values()), schema=schema)
+
+
+def _is_same(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
+    """Whether two columns are the same memory, as a key column and its value column are in rows to write."""
+    if one.type != other.type or pa.types.is_nested(one.type) or pa.types.is_dictionary(one.type):
+        return False  # the buffers of a chunk do not tell all of such values
+    return list(map(_place, one.chunks)) == list(map(_place, other.chunks))
+
+
+def _place(chunk: pa.Array) -> tuple[int, ...]:
+    return (len(chunk), chunk.offset, *(0 if buffer is None else buffer.address for buffer in chunk.buffers()))
 
 
 def _last_rows(rows: pa.Table, groups: Groups) -> pa.Table:

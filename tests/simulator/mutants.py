@@ -230,7 +230,7 @@ def _keys_of_other_indexes() -> list[Patch]:
 
 
 def _marks_replace_older_ones() -> list[Patch]:
-    return [(compactor, "merged", lambda first, second: second)]
+    return [(compactor, "with_positions", lambda first, second: second)]
 
 
 def _drop(seed: int) -> Any:

@@ -26,6 +26,10 @@ COMPACT_TIMESTAMP = 3
 """The highest precision of a TIMESTAMP whose milliseconds are stored in the slot."""
 INLINE_BYTES = 7
 """The length of the longest text or binary that is stored in the slot."""
+_BLOCK_ROWS = 1 << 13
+"""Words are loaded in blocks of this number, so that the arrays between two steps stay in the processor's cache."""
+_FEW_WORDS = 8
+"""Values of up to this number of words are loaded one word of all values at a time, if all have equally many."""
 
 _UNITS_PER_MILLI = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 _RAW: dict[TypeRoot, np.dtype[Any]] = {
@@ -212,6 +216,14 @@ def _load(source: Words, positions: Counts, sizes: Counts) -> Words:
     """Return one 8-byte word per position: it contains the ``sizes`` (0 to 8) bytes that start at the position, and
     zeros.
     """
+    words = np.empty(len(positions), np.uint64)
+    for a in range(0, len(words), _BLOCK_ROWS):
+        b = a + _BLOCK_ROWS
+        words[a:b] = _load_block(source, positions[a:b], sizes[a:b])
+    return words
+
+
+def _load_block(source: Words, positions: Counts, sizes: Counts) -> Words:
     index = positions >> 3
     shift = ((positions & 7) << 3).view(np.uint64)
     words: Words = source[index] >> shift
@@ -232,7 +244,19 @@ def _inline(source: Words, starts: Counts, lengths: Counts, nulls: Mask | None) 
 def _gather(source: Words, starts: Counts, lengths: Counts) -> Words:
     """Return the bytes of each row in row order; each row is padded with zeros to whole words."""
     counts = (lengths + 7) >> 3
+    if counts[0] <= _FEW_WORDS and (counts == counts[0]).all():
+        return _gather_uniform(source, starts, lengths, int(counts[0]))
     before = (np.cumsum(counts) - counts) << 3
     at = np.arange(int(counts.sum()), dtype=np.int64) << 3
     left = np.repeat(lengths + before, counts) - at
     return _load(source, np.repeat(starts - before, counts) + at, np.minimum(left, 8))
+
+
+def _gather_uniform(source: Words, starts: Counts, lengths: Counts, count: int) -> Words:
+    """Return what ``_gather`` returns for rows that all have ``count`` words."""
+    words = np.empty((len(starts), count), np.uint64)
+    for a in range(0, len(words), _BLOCK_ROWS):
+        b = a + _BLOCK_ROWS
+        for at in range(0, 8 * count, 8):
+            words[a:b, at >> 3] = _load_block(source, starts[a:b] + at, np.minimum(lengths[a:b] - at, 8))
+    return words.reshape(-1)

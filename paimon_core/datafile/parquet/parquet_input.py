@@ -44,7 +44,7 @@ class ParquetInput:
 
     def __init__(self, source: pa.NativeFile) -> None:
         size = source.size()
-        if size <= SMALL_FILE and not isinstance(source, pa.BufferReader):
+        if size <= SMALL_FILE:  # the caller may close its source, also one in memory, before the file is decoded
             source = pa.BufferReader(source.read_at(size, 0))
         self._source = source
         self._footer = read_checked(source)

@@ -15,8 +15,9 @@ import paimon_core as paimon
 from paimon_core import col
 from paimon_core.errors import CorruptTable
 from paimon_core.query import planned_rows
-from paimon_core.read import small_splits
+from paimon_core.read import bucket_reader, small_splits
 from paimon_core.read.request import ReadRequest
+from paimon_core.storage.fsspec_storage import FsspecStorage
 
 KEYED = pa.schema(
     [
@@ -139,6 +140,20 @@ def test_rows_that_exceed_the_bounds_are_returned_in_several_tables(tmp_path, mo
     tables = list(small_splits.read_together(scan.context, scan.plan.splits, scan.request))
     assert joined(scan, tables).equals(expected)
     assert len(tables) == len(scan.plan.splits)
+
+
+def test_files_that_a_store_opens_in_memory_are_read_after_they_are_closed(tmp_path, monkeypatch):
+    table = keyed(tmp_path, {})
+    expected = table.scan().to_arrow()
+    # object stores open a small file like this: with all its bytes
+    monkeypatch.setattr(FsspecStorage, "open_input", lambda self, path: pa.BufferReader(self.read(path)))
+    opened = []
+    small = bucket_reader.opened_small
+    monkeypatch.setattr(bucket_reader, "opened_small", lambda *given: opened.append(given[1]) or small(*given))
+    scan = table.scan()
+    assert max(map(len, groups_of(scan))) > 2
+    assert scan.to_arrow().equals(expected)
+    assert opened
 
 
 def test_groups_start_with_one_split_and_grow(tmp_path):

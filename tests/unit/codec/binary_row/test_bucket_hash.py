@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from paimon_core.codec.binary_row import cells
 from paimon_core.codec.binary_row.bucket_hash import bucket_of, hash_images, hash_rows
 from paimon_core.codec.binary_row.rows import encode_row, row_images, to_array
 from paimon_core.errors import InvalidRequest
@@ -127,3 +128,14 @@ def test_texts_of_one_width_hash_as_texts_of_several(width):
     mixed = hash_rows([pa.array([*texts, "x" * 99])], kinds)
     for array in (pa.array(texts), pa.array(["y" * width, *texts])[1:]):
         assert hash_rows([array], kinds).tolist() == mixed.tolist()[:-1]
+
+
+@pytest.mark.parametrize(("least", "most"), [(9, 16), (57, 64), (65, 72), (0, 40), (8, 24)])
+def test_texts_are_hashed_alike_in_blocks_and_alone(monkeypatch, least, most):
+    monkeypatch.setattr(cells, "_BLOCK_ROWS", 16)
+    lengths = np.random.default_rng(most).integers(least, most + 1, 100)
+    texts = ["".join(chr(97 + (n * at) % 26) for at in range(length)) for n, length in enumerate(lengths.tolist())]
+    kind = parse_type("STRING")
+    found = hash_rows([pa.array(["before", *texts, "after"]).slice(1, 100)], [kind])
+    images = [np.frombuffer(encode_row([text], [kind])[4:], np.uint8) for text in texts]
+    assert found.tolist() == [hash_images(image, np.array([0, len(image)]))[0] for image in images]
