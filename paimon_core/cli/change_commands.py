@@ -39,7 +39,9 @@ def update(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
         raise InvalidRequest("update needs --set COLUMN=VALUE or --set-null COLUMN")
     for name in values:
         if name not in table.schema.by_name:
-            raise InvalidRequest(f"table {table.name} has no column {name!r}: its columns are {table.schema.names}")
+            raise InvalidRequest(
+                f"table {table.name} has no column {name!r}: its columns are {table.schema.names}", column=name
+            )
     rows = table.scan(where=args.where).count()
     _tell(table, args, out, rows, "update", "updated", lambda: table.update(args.where, values))
     return 0
