@@ -3,7 +3,8 @@
 >>> with progress(print):  # doctest: +SKIP
 ...     table.compact(full=True)
 
-Writes count rows, compactions bytes of input files, expiry and removals deleted files, and a deep check data files.
+Writes count rows, compactions bytes of input files, expiry and removals deleted files, a check snapshots, and a deep
+check also data files.
 Work in Spark tasks and other processes is not counted.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import importlib.util
+import os
 import sys
 import threading
 import time
@@ -33,9 +35,12 @@ class Progress:
     """What an operation has done since it began."""
 
     operation: str
-    """"write", "compact", "delete files" or "check"."""
+    """"write", "compact", "delete files", "check" or "check rows".
+
+    In the command line also "import", "export" or "copy".
+    """
     unit: str
-    """What is counted: "rows", "bytes" or "files"."""
+    """What is counted: "rows", "bytes", "files" or "snapshots"."""
     done: int
     total: int | None
     """The amount when the operation is complete; None when it is not known."""
@@ -113,13 +118,15 @@ def meter(operation: str, unit: str, total: int | None = None) -> Meter:
 def progress(report: Report | None = None) -> Iterator[None]:
     """Report the progress of operations in the ``with`` block, in this thread, to ``report``.
 
-    Without ``report``, tqdm shows a bar if it is installed; otherwise lines go to standard error. ``report`` is called
-    from the threads that work, one call at a time for each operation; an error that it raises ends the operation.
+    Without ``report``, tqdm shows a bar if it is installed; otherwise lines go to standard error, also when the
+    environment has a value for ``NO_COLOR`` or ``TERM=dumb``: bars move the cursor with escape codes. ``report`` is
+    called from the threads that work, one call at a time for each operation; an error that it raises ends the
+    operation.
     Raises InvalidRequest when ``report`` is no function.
     """
     if report is not None and not callable(report):
         raise InvalidRequest(f"progress takes a function of a Progress, not {report!r:.60}")
-    shown = report or (_Bars() if importlib.util.find_spec("tqdm") is not None else _Lines())
+    shown = report or (_Bars() if _has_bars() else _Lines())
     token = _REPORT.set(shown)
     try:
         yield
@@ -127,6 +134,11 @@ def progress(report: Report | None = None) -> Iterator[None]:
         _REPORT.reset(token)
         if isinstance(shown, _Bars):
             shown.close()
+
+
+def _has_bars() -> bool:
+    is_plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+    return not is_plain and importlib.util.find_spec("tqdm") is not None
 
 
 class _Lines:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import datetime
 import re
-from typing import TYPE_CHECKING, NoReturn
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from paimon_core.cli.output import Output, OutputError, discard_output
+from paimon_core.cli.output import Output, OutputError, discard_output, printable, problem
 from paimon_core.options.parsers import lacks_unit, parse_millis
 
 if TYPE_CHECKING:
@@ -19,13 +20,24 @@ _LONG = 300
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that reports an error in one line and exits with code 2."""
+    """An argument parser that reports an error in one line, or as JSON with ``--json``, and exits with code 2."""
+
+    _is_json = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse as the base class does, and note whether errors are printed as JSON."""
+        given = sys.argv[1:] if args is None else list(args)
+        options = given[: given.index("--")] if "--" in given else given
+        self._is_json = any(len(word) > 2 and "--json".startswith(word) for word in options)
+        return super().parse_known_args(given, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Print the error and exit; raises SystemExit with code 2. A long list of choices is left to ``--help``."""
         if len(message) > _LONG:
             message = re.sub(r" \(choose from .*\)$", "", message)
-        self.exit(2, f"{self.prog}: {message} (see --help)\n")
+        words = printable(f"{message} (see --help)")
+        command = self.prog.split()[1:2]
+        self.exit(2, problem(command[0] if command else None, words, 2) if self._is_json else f"{self.prog}: {words}\n")
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         """Print the help.

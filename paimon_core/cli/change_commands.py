@@ -47,7 +47,9 @@ def update(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
         raise InvalidRequest("update needs --set COLUMN=VALUE or --set-null COLUMN")
     for name in values:
         if name not in table.schema.by_name:
-            raise InvalidRequest(f"table {table.name} has no column {name!r}: its columns are {table.schema.names}")
+            raise InvalidRequest(
+                f"table {table.name} has no column {name!r}: its columns are {table.schema.names}", column=name
+            )
     check_update(table.context, values)
     check_takes_effect(table.context)
     rows = table.scan(where=args.where).count()

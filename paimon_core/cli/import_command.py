@@ -18,6 +18,7 @@ from paimon_core.cli.cells import counted, json_value
 from paimon_core.cli.output import Output
 from paimon_core.errors import CommitConflict, InvalidRequest
 from paimon_core.files.file_format import COMPRESSIONS, FileFormat
+from paimon_core.progress_meter import meter
 
 if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
@@ -46,12 +47,15 @@ def import_files(catalog: Catalog, args: argparse.Namespace, out: Output) -> int
     rules = FileRules(form, fields, table.schema.fields, is_exact=args.columns is None, receive=receive)
     splits = [split for part in cut_files(list_files(args.file, None), form, 1) for split in part]
     read = [0]
+    progress = meter("import", "bytes", sum(split.end - split.start for split in splits))
 
     def rows() -> Iterator[pa.RecordBatch]:
         for split in splits:
             for piece in read_split(split, rules):
                 read[0] += len(piece)
                 yield from piece.to_batches()
+            progress.advance(split.end - split.start)
+        progress.complete()
         if rejects is not None:
             rejects.publish()  # before the commit: a row is in the table or in this file
 

@@ -3,7 +3,7 @@
 Exit code 0: the command succeeded. 1: the command failed, or ``fsck`` found errors or warnings. 2: the arguments are
 wrong or not supported, name an object that does not exist, or name a new object that already exists. 3 and 4:
 ``doctor`` found warnings (3), or at least one error (4). The message of a failed command is one line on standard error,
-with ``--json`` a JSON object.
+with ``--json`` a JSON object; it ends with the command that helps, where there is one.
 Commands remove nothing without --apply (``doctor``: without --fix).
 """
 
@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import sys
 from collections.abc import Sequence
 
 from paimon_core.advice import REPAIR, for_table
 from paimon_core.cli.catalogs import open_catalog_of
 from paimon_core.cli.commands import WITHOUT_WAREHOUSE, parser
-from paimon_core.cli.output import Output, OutputError, discard_output
+from paimon_core.cli.output import Output, OutputError, discard_output, printable, problem
+from paimon_core.cli.remedies import remedy
 from paimon_core.errors import AlreadyExists, CorruptTable, InvalidRequest, NotFound, PaimonError
 from paimon_core.progress_meter import progress
 
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(args)
     except (InvalidRequest, NotFound, AlreadyExists) as error:
-        return _failed(args, str(error), 2)
+        return _failed(args, f"{error}{remedy(args, error)}", 2)
     except PaimonError as error:
         return _failed(args, f"{error.kind}: {error}{_advice(args, error)}", 1)
     except OutputError as error:
@@ -55,12 +55,11 @@ def _advice(args: argparse.Namespace, error: PaimonError) -> str:
 
 
 def _failed(args: argparse.Namespace, message: str, code: int) -> int:
-    words = " ".join(str(message).split())
+    words = printable(" ".join(str(message).split()))
     if getattr(args, "table", None):
         words = for_table(words, args.table)
     if getattr(args, "json", False):
-        problem = {"command": args.command, "error": words, "exit_code": code}
-        sys.stderr.write(json.dumps(problem, ensure_ascii=False) + "\n")
+        sys.stderr.write(problem(args.command, words, code))
     else:
         sys.stderr.write(f"paimon-core {args.command}: {words}\n")
     return code

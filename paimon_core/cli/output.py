@@ -16,6 +16,24 @@ from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.snapshot import Snapshot
 
 _NOTHING = "nothing to do"
+_CONTROLS = {
+    code: chr(code).encode("unicode_escape").decode()
+    for code in (*range(0x20), *range(0x7F, 0xA0))
+    if chr(code) not in "\n\t"
+}
+
+
+def printable(text: str) -> str:
+    """Return the text with its control characters escaped, except ends of lines and tabs.
+
+    So names, comments and values of a table cannot change the colors or the content of a terminal.
+    """
+    return text.translate(_CONTROLS)
+
+
+def problem(command: str | None, error: str, exit_code: int) -> str:
+    """Return the line of JSON that tells an error of a command; None when the arguments name no command."""
+    return json.dumps({"command": command, "error": error, "exit_code": exit_code}, ensure_ascii=False) + "\n"
 
 
 class OutputError(Exception):
@@ -33,7 +51,7 @@ class Output:
         if sys.stdout is None:
             raise OutputError("it is closed")
         try:
-            sys.stdout.write((json.dumps(plain(value), indent=2) if self.as_json else text) + "\n")
+            sys.stdout.write((json.dumps(plain(value), indent=2) if self.as_json else printable(text)) + "\n")
             sys.stdout.flush()
         except OSError as error:
             raise OutputError(str(error)) from error

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from paimon_core.catalog.identifier import Identifier
 from paimon_core.cli.adding import key_values
 from paimon_core.cli.catalogs import table_of
 from paimon_core.cli.cells import counted, print_rows, utc_time
 from paimon_core.cli.output import Output
+from paimon_core.cli.remedies import database_of
 from paimon_core.errors import CorruptTable, InvalidRequest, NotFound, PaimonError
 
 if TYPE_CHECKING:
@@ -109,17 +109,16 @@ def description(table: Table) -> dict[str, Any]:
 
 def create(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Create a table, and its database if that is asked for."""
-    if args.create_database:
-        catalog.create_database(Identifier.of_table(args.table, "create").database, ignore_if_exists=True)
-    table = catalog.create_table(
-        args.table,
-        args.columns,
-        primary_key=args.primary_key,
-        partition_by=args.partition_by,
-        options=key_values("--table-option", args.table_option),
-        comment=args.comment,
-        ignore_if_exists=args.if_not_exists,
-    )
+    with database_of(catalog, args.table, is_wanted=args.create_database):
+        table = catalog.create_table(
+            args.table,
+            args.columns,
+            primary_key=args.primary_key,
+            partition_by=args.partition_by,
+            options=key_values("--table-option", args.table_option),
+            comment=args.comment,
+            ignore_if_exists=args.if_not_exists,
+        )
     columns = ", ".join(f"{f.name} {f.type}" for f in table.schema.fields)
     out.say(f"table {table.name} at {table.location}: {columns}", {"table": table.name, "location": table.location})
     return 0

@@ -11,18 +11,22 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from paimon_core.catalog.identifier import Identifier
 from paimon_core.cli.catalogs import target_catalog
 from paimon_core.cli.cells import counted, json_value, python_rows
 from paimon_core.cli.import_command import kind_of
 from paimon_core.cli.output import Output
+from paimon_core.cli.remedies import database_of
 from paimon_core.cli.row_commands import view_of
 from paimon_core.errors import InvalidRequest
 from paimon_core.files.file_format import COMPRESSIONS
 from paimon_core.options.registry import is_for_new_tables
+from paimon_core.progress_meter import meter
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from paimon_core.catalog.catalog import Catalog
+    from paimon_core.query.scan import Scan
     from paimon_core.table.table import Table
     from paimon_core.table.view import TableView
 
@@ -44,7 +48,7 @@ def export(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     rows = 0
     try:
         with _WRITERS[kind](part, scan.schema) as writer:
-            for batch in scan.to_batches():
+            for batch in _told(scan, "export"):
                 writer.write_batch(batch)
                 rows += len(batch)
         part.replace(path)
@@ -63,15 +67,14 @@ def copy(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Copy one version of a table to a new table with the same columns, keys and options: its rows or its files."""
     source = view_of(catalog, args)
     target = target_catalog(catalog, args)
-    if args.create_database:
-        target.create_database(Identifier.of_table(args.to, "create").database, ignore_if_exists=True)
-    if args.by_reference:
-        from paimon_core.catalog.linked_copy import linked_copy
+    with database_of(target, args.to, is_wanted=args.create_database):
+        if args.by_reference:
+            from paimon_core.catalog.linked_copy import linked_copy
 
-        table, shared = linked_copy(source, target, args.to)
-        how = f"; it shares {counted(shared, 'file')} with {args.table}"
-    else:
-        table, shared, how = _rows_copied(source, target, args.to), 0, ""
+            table, shared = linked_copy(source, target, args.to)
+            how = f"; it shares {counted(shared, 'file')} with {args.table}"
+        else:
+            table, shared, how = _rows_copied(source, target, args.to), 0, ""
     left = sorted(set(source.schema.options) - set(table.schema.options) - {"path"})
     how += f"; not copied are the keys {', '.join(left)}, which are no options of Paimon" if left else ""
     latest = table.latest_snapshot()
@@ -86,6 +89,21 @@ def copy(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     return 0
 
 
+def _told(scan: Scan, operation: str) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a scan and report the progress.
+
+    The total is the number of rows in the files. Every version of a key counts, so that a scan that merges may end
+    earlier. With a filter the total is not known.
+    """
+    progress = meter(operation, "rows", None)
+    if progress.report is not None and scan.where is None:
+        progress.total = sum(split.row_count for split in scan.splits())
+    for batch in scan.to_batches():
+        yield batch
+        progress.advance(len(batch))
+    progress.complete()
+
+
 def _rows_copied(source: TableView, target: Catalog, name: str) -> Table:
     """Create a table and write the rows of a version to it; after an error the new table does not exist."""
     schema = source.schema
@@ -98,7 +116,8 @@ def _rows_copied(source: TableView, target: Catalog, name: str) -> Table:
         comment=schema.comment,
     )
     try:
-        table.write(source.scan().to_batches())
+        scan = source.scan()
+        table.write(pa.RecordBatchReader.from_batches(scan.schema, _told(scan, "copy")))
     except BaseException:
         target.drop_table(name, ignore_if_missing=True)
         raise

@@ -33,7 +33,10 @@ def check_branch(run: CheckRun) -> None:
     buckets, replay = Buckets(run), Replay(run)
     earliest: int | None = None
     last: Step | None = None
-    for last in steps_of(run):
+    progress = meter("check", "snapshots")
+    if progress.report is not None:
+        progress.total = len(context.snapshots.ids())
+    for last in progress.counting(steps_of(run)):
         earliest = last.snapshot.id if earliest is None else earliest
         _check_step(run, last, buckets)
         if run.deep:
@@ -41,6 +44,7 @@ def check_branch(run: CheckRun) -> None:
                 check_compaction(run, last)
             with run.collector.guarding("I20", last.location):
                 replay.add(last)
+    run.read_files.complete()
     if last is not None:
         with run.collector.guarding("I15", last.location):
             check_hash_indexes(run, last.files, last.snapshot, last.location)
@@ -65,11 +69,10 @@ def _visit(run: CheckRun, location: Location, *, changelog: bool = False) -> Vis
     """Return the function that checks the rows of each file in a deep check, None in a quick check."""
     if not run.deep:
         return None
-    progress = meter("check", "files")
 
     def visit(entry: ManifestEntry, path: str) -> None:
         check_rows(run, entry, path, location, changelog=changelog)
-        progress.advance(1)
+        run.read_files.advance(1)
 
     return visit
 

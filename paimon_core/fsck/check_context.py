@@ -13,6 +13,7 @@ from paimon_core.errors import CorruptTable
 from paimon_core.fsck.finding_collector import FindingCollector, Location
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry, ManifestFile
+from paimon_core.progress_meter import Meter, meter
 from paimon_core.storage.paths import component
 
 KEPT_LISTINGS = 1024
@@ -38,6 +39,8 @@ class CheckRun:
     """Names of data files whose rows cannot be read."""
     vectors: set[tuple[str, int]] = field(default_factory=set)
     """The index files and offsets of the deletion vectors whose positions have been checked."""
+    read_files: Meter = field(default_factory=lambda: meter("check rows", "files"))
+    """Counts the files whose rows a deep check reads."""
     _listings: OrderedDict[str, dict[str, int]] = field(default_factory=OrderedDict)
     _manifests: set[str] = field(default_factory=set)
 
