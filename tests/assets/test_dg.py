@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.project import SOURCES
+from tests.support.project import ROOT, SOURCES
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("dagster_dg_cli") is None, reason="the package dagster-dg-cli is not installed"
@@ -98,3 +99,15 @@ def test_mistakes_are_found_with_file_and_line(project: Path) -> None:
     assert code == 1
     assert "defs.yaml:4" in said
     assert "'configz' was unexpected" in said
+
+
+@pytest.mark.long
+def test_the_example_of_a_project_has_its_own_asset_and_the_tables_of_the_lake(tmp_path: Path) -> None:
+    project = tmp_path / "dg_project"
+    shutil.copytree(ROOT / "examples" / "dg_project", project)
+    code, said = dg(project, "check", "yaml")
+    assert code == 0, said
+    code, said = dg(project, "list", "defs", "--json")
+    assert code == 0, said
+    for name in ("revenue_by_customer", "shop/orders", "unique_order_id", "shop_nightly"):
+        assert f'"{name}"' in said or f':{name}"' in said, name

@@ -177,3 +177,73 @@ def test_the_files_of_deploy_name_no_secret_and_agree() -> None:
     for line in dockerfile.splitlines():
         if line.startswith("COPY "):
             assert all((ROOT / source).exists() for source in line.split()[1:-1]), line
+
+
+# Compared with helm/dagster/schema and helm/dagster/templates of dagster-io/dagster; Helm ignores an unknown top key.
+HELM_KEYS: dict[str, set[str] | None] = {
+    "global": {"dagsterHome", "postgresqlSecretName"},
+    "generatePostgresqlPasswordSecret": None,
+    "generateCeleryConfigSecret": None,
+    "postgresql": {
+        "enabled",
+        "postgresqlScheme",
+        "postgresqlHost",
+        "postgresqlDatabase",
+        "postgresqlUsername",
+        "service",
+    },
+    "dagster-user-deployments": {"enabled", "enableSubchart", "deployments"},
+    "dagsterWebserver": {"image"},
+    "dagsterDaemon": {"image", "runCoordinator", "runMonitoring"},
+    "runLauncher": {"type", "config"},
+    "telemetry": {"enabled"},
+    "retention": {"enabled"},
+    "additionalInstanceConfig": {"concurrency", "run_monitoring", "retention"},
+}
+HELM_DEPLOYMENT_KEYS = {"name", "image", "dagsterApiGrpcArgs", "port", "env", "envSecrets"}
+
+
+def test_the_values_of_the_helm_chart_have_known_keys_and_agree_with_the_instance() -> None:
+    text = (DEPLOY / "helm-values.yaml").read_text()
+    values = yaml.safe_load(text)
+    found = {name: set(value) if isinstance(value, dict) else None for name, value in values.items()}
+    assert found == HELM_KEYS
+    instance = yaml.safe_load((DEPLOY / "dagster.yaml").read_text())
+    same = values["additionalInstanceConfig"]
+    assert same == {name: instance[name] for name in same}
+    scheme = instance["storage"]["postgres"]["postgres_db"]["scheme"]
+    assert values["postgresql"]["postgresqlScheme"] == scheme
+    (deployment,) = values["dagster-user-deployments"]["deployments"]
+    assert set(deployment) == HELM_DEPLOYMENT_KEYS
+    (location,) = yaml.safe_load((DEPLOY / "workspace.yaml").read_text())["load_from"]
+    server_of_lake = location["grpc_server"]
+    assert (deployment["name"], deployment["port"]) == (server_of_lake["location_name"], server_of_lake["port"])
+    dockerfile = (DEPLOY / "Dockerfile").read_text()
+    assert json.dumps(deployment["dagsterApiGrpcArgs"])[1:-1] in dockerfile
+    assert f"DAGSTER_HOME={values['global']['dagsterHome']}\n" in dockerfile
+    images = [deployment["image"], values["dagsterWebserver"]["image"], values["dagsterDaemon"]["image"]]
+    assert all(set(image) == {"repository", "tag", "pullPolicy"} for image in images)
+    (version,) = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("dagster==")]
+    assert f"--version {version.removeprefix('dagster==')} " in text
+
+
+def test_the_values_of_the_helm_chart_hold_no_secret() -> None:
+    values = yaml.safe_load((DEPLOY / "helm-values.yaml").read_text())
+    assert values["generatePostgresqlPasswordSecret"] is False
+    (deployment,) = values["dagster-user-deployments"]["deployments"]
+    assert set(deployment["env"]) == {"PAIMON_ENV"}
+    assert all(set(one) == {"name"} for one in deployment["envSecrets"])
+
+    def names(value: Any) -> Iterator[str]:
+        if isinstance(value, dict):
+            yield from value
+        for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            yield from names(inner)
+
+    secret = [name for name in names(values) if any(word in name.lower() for word in ("password", "secret", "key"))]
+    assert sorted(secret) == [
+        "envSecrets",
+        "generateCeleryConfigSecret",
+        "generatePostgresqlPasswordSecret",
+        "postgresqlSecretName",
+    ]

@@ -1,0 +1,1 @@
+"""A project of dg that existed before it had a lake."""

@@ -1,0 +1,1 @@
+"""The assets of the project, and the lake as a component."""
