@@ -2,8 +2,9 @@
 
 ``build/bench`` gets ``report.html``, which needs nothing else, its pictures in SVG and ``results.json`` with all
 figures, versions, settings and the machine. A name of ``--only`` is a part (shapes, engines, curves, longevity) or a
-shape such as ``"scan after upsert"``. Each part is written when it is complete. With ``--only``, parts that an earlier
-run of the same mode has written to the folder are kept, each with its own time, settings and load.
+shape such as ``"scan after upsert"``. Each part is written when it is complete, and shapes after each round. With
+``--only``, parts that an earlier run of the same mode has written to the folder are kept, each with its own time,
+settings and load.
 """
 
 from __future__ import annotations
@@ -72,8 +73,15 @@ def measure(args: argparse.Namespace, settings: Settings, folder: Path, sides: S
     """Run the wanted parts, add them to the results, and write the report after each."""
     only = args.only or PARTS
     shapes = tuple(SHAPES) if "shapes" in only else tuple(shape for shape in SHAPES if shape in only)
+    began: dict[str, Any] = {}
+
+    def round_ended(rounds: int, cells: Cells) -> None:
+        _add(results, "shapes", cells)
+        results["parts"]["shapes"] = began | {"settings": as_numbers(dataclasses.replace(settings, repeats=rounds))}
+        write(results, args.output)
+
     parts: dict[str, Callable[[], Any]] = {
-        "shapes": lambda: _add(results, "shapes", Rounds(sides, settings, folder, shapes=shapes).run()),
+        "shapes": lambda: Rounds(sides, settings, folder, shapes=shapes).run(round_ended),
         "engines": lambda: _add(results, "engines", engines(sides, settings)),
         "curves": lambda: results.update(curves=_curves(sides, settings, folder)),
         "longevity": lambda: results.update(longevity=longevity(sides, settings, folder)),

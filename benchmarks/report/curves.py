@@ -58,7 +58,7 @@ def _of_rows(sides: Sides, settings: Settings, folder: Path) -> list[Curve]:
     found: dict[str, list[tuple[int, float]]] = {measure: [] for measure in OF_ROWS}
     for rows in settings.curve_rows:
         log(f"curves: {rows:,} rows")
-        few = dataclasses.replace(settings, rows=rows, warm=0, repeats=1 if rows > 10**6 else 3)
+        few = dataclasses.replace(settings, rows=rows, warm=0, repeats=1 if rows > 10**6 else min(3, settings.repeats))
         cells = Rounds(alone, few, folder, shapes=OF_ROWS, prefix=f"c{rows}").run()
         for measure, row in cells.items():
             found[measure].append((rows, row[OURS].best))

@@ -6,7 +6,7 @@ begins with empty tables. Results of reads must be equal on all sides.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +54,8 @@ class Rounds:
         self._failed: set[tuple[str, str]] = set()
         self._counts = False
 
-    def run(self) -> Cells:
-        """Run all rounds."""
+    def run(self, ended: Callable[[int, Cells], None] | None = None) -> Cells:
+        """Run all rounds; ``ended`` gets the number of rounds that counted so far and their cells after each."""
         if {"plan cold", "plan warm"} & set(self.shapes):
             self._make_many()
         if "commit" in self.shapes:
@@ -66,6 +66,8 @@ class Rounds:
             self._appended(f"{self._prefix}a{number + 100}")
             self._keyed(f"{self._prefix}k{number + 100}")
             self._metadata(number + 100)
+            if ended is not None and self._counts:
+                ended(number + 1, self.cells)
         return self.cells
 
     def _appended(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Byte budget: computes how many rows fit in a number of bytes, and cuts rows into parts that fit.
+"""Byte budget: computes how many rows fit in a number of bytes, and cuts or joins rows into parts that fit.
 
 Sizes are sizes of decoded rows. A dictionary column counts with the bytes of its decoded texts, because a merge, a
 conversion or a caller decodes the column: 60,000 rows that share one text of 45 KB count as 2.7 GB, although the
@@ -8,7 +8,7 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 import numpy as np
@@ -61,6 +61,25 @@ def cut(rows: Rows, budget: int) -> Iterator[Rows]:
         return
     for start, end in ranges(row_sizes(rows), budget):
         yield rows.slice(start, end - start)
+
+
+def joined(tables: Iterable[pa.Table], budget: int) -> Iterator[pa.Table]:
+    """Yield the rows of the tables, which have one schema, in order: adjacent tables become one table without a copy.
+
+    The tables of a part hold about ``budget`` bytes of memory. A slice counts with the whole buffers that it keeps in
+    memory, so slices of one row do not keep many large batches.
+    """
+    held: list[pa.Table] = []
+    held_bytes = 0
+    for table in tables:
+        size = table.get_total_buffer_size()
+        if held and held_bytes + size > budget:
+            yield pa.concat_tables(held)
+            held, held_bytes = [], 0
+        held.append(table)
+        held_bytes += size
+    if held:
+        yield pa.concat_tables(held)
 
 
 def _has_dictionary(kind: pa.DataType) -> bool:

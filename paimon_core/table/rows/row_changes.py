@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.arrow.byte_budget import BATCH_BYTES, ranges, row_sizes
+from paimon_core.arrow.byte_budget import BATCH_BYTES, joined, ranges, row_sizes
 from paimon_core.codec.arrays import Positions
 from paimon_core.compact.append import rewrite_files
 from paimon_core.datafile.reading.file_request import FileRequest
@@ -147,9 +147,8 @@ def without(context: TableContext, bucket: ChangedBucket, found: Mapping[str, Po
 def deleted_by_key(context: TableContext, plan: ScanPlan, where: Predicate) -> list[CommitMessage]:
     """Return messages with a row of kind -D for each matching row of the plan, in a primary-key table."""
     with TableWriter(context, live_keys=live_keys) as writer:
-        for split in plan.splits:
-            for rows in read_split(context, split, ReadRequest(context.schema.names, where)):
-                writer.delete(rows)
+        for rows in _matching_rows(context, plan, where):
+            writer.delete(rows)
         return writer.flush()
 
 
@@ -158,11 +157,16 @@ def updated_by_key(
 ) -> list[CommitMessage]:
     """Return messages with the new version of each matching row of the plan, in a primary-key table."""
     with TableWriter(context, live_keys=live_keys) as writer:
-        for split in plan.splits:
-            for rows in read_split(context, split, ReadRequest(context.schema.names, where)):
-                for new in assigned_in_parts(rows, assignments):
-                    writer.write(new)
+        for rows in _matching_rows(context, plan, where):
+            for new in assigned_in_parts(rows, assignments):
+                writer.write(new)
         return writer.flush()
+
+
+def _matching_rows(context: TableContext, plan: ScanPlan, where: Predicate) -> Iterator[pa.Table]:
+    # A filter that selects few rows leaves tables of a few rows each, and the writer has a cost for each table.
+    request = ReadRequest(context.schema.names, where)
+    return joined((rows for split in plan.splits for rows in read_split(context, split, request)), BATCH_BYTES)
 
 
 # -- updates -----------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paimon_core.arrow.byte_budget import cut, decoded_bytes, row_sizes, rows_for
+from paimon_core.arrow.byte_budget import cut, decoded_bytes, joined, row_sizes, rows_for
 
 TEXT = "x" * 1000
 
@@ -57,3 +57,14 @@ def test_sizes_of_nested_values_follow_their_slices():
         rows = table(v=pa.array(column, kind))
         assert np.abs(row_sizes(rows) - expected).max() <= 1  # null bits
         assert np.abs(row_sizes(rows.slice(1, 2)) - expected[1:3]).max() <= 1
+
+
+def test_small_tables_are_joined_in_order_and_slices_count_with_their_buffers():
+    small = [table(n=pa.array([n], pa.int64())) for n in range(100)]
+    parts = list(joined(iter(small), 80))
+    assert [len(part) for part in parts] == [10] * 10
+    assert pa.concat_tables(parts)["n"].to_pylist() == list(range(100))
+    large = table(n=pa.array(range(1000), pa.int64()))
+    assert [len(part) for part in joined([large.slice(n, 1) for n in range(5)], 16_000)] == [2, 2, 1]
+    assert [len(part) for part in joined([large, small[0], large], 100)] == [1000, 1, 1000]
+    assert list(joined([], 10)) == []

@@ -221,3 +221,23 @@ def test_a_column_that_was_renamed_since_is_named(warehouse, options):
         with pytest.raises(paimon.SchemaMismatch, match=r"column 'v'.*(to update|columns are)"):
             attempt()
     assert newer.scan().to_arrow().to_pylist() == [{"p": "a", "k": 1, "w": "x1"}]
+
+
+def test_the_writer_of_a_change_by_key_gets_few_tables(warehouse, monkeypatch):
+    table = make(warehouse, keyed=True, bucket="1")
+    table.write(rows(*range(40_000)))
+    table.compact(full=True)
+    seen = {"delete": [], "write": []}
+    for name, lengths in seen.items():
+        plain = getattr(row_changes.TableWriter, name)
+
+        def counted(writer, given, *more, plain=plain, lengths=lengths, **named):
+            lengths.append(len(given))
+            return plain(writer, given, *more, **named)
+
+        monkeypatch.setattr(row_changes.TableWriter, name, counted)
+    few = (col("v") == "x1") | (col("v") == "x9000") | (col("v") == "x17000")
+    table.update(few, {"v": "y"})
+    table.delete(col("v") == "y")
+    assert seen == {"delete": [3], "write": [3]}
+    assert table.scan().count() == 39_997
