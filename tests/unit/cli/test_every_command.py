@@ -140,7 +140,9 @@ def shape(value, key=""):
         shapes = [shape(one, key) for one in value]
         return [one for number, one in enumerate(shapes) if one not in shapes[:number]]
     is_stable = (
-        value is None or isinstance(value, bool) or (key in STABLE and not re.search(r"[0-9a-f]{8}|\d-\d\dT", str(value)))
+        value is None
+        or isinstance(value, bool)
+        or (key in STABLE and not re.search(r"[0-9a-f]{8}|\d-\d\dT", str(value)))
     )
     if is_stable:
         return value
