@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import dagster as dg
 import pyarrow as pa
 import pytest
 
+from paimon_dagster.factories.lake_health import MOST_LETTERS, shortened
 from paimon_dagster.lake import build_definitions
+from paimon_dagster.markdown import quoted
 from paimon_lake.declarations import Settings, SettingsError
 from paimon_lake.tables import open_table
 from tests.support.declared_lakes import declared_lake
@@ -50,6 +54,13 @@ def metadata(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
     }
 
 
+def path_of(link: str, name: str) -> Path:
+    """Return the path to which a link with the text ``name`` leads."""
+    text, _, address = link.removesuffix(")").partition("](")
+    assert text == "[" + quoted(name)
+    return Path(url2pathname(urlsplit(address).path))
+
+
 def test_all_tables_are_listed_the_worst_first_and_the_page_is_written(settings: Settings) -> None:
     found = metadata(run(settings))
     assert found["asset"] == "lake/health"
@@ -60,14 +71,15 @@ def test_all_tables_are_listed_the_worst_first_and_the_page_is_written(settings:
     assert "**many-sorted-runs**" in lines[1]
     assert found["lowest_score"] == int(lines[1].split(" ")[1])
     assert lines[2].startswith(r"- 100 ods\.good: no findings; ")
-    page = Path(found["report"])
+    page = path_of(found["report"], "health.html")
     assert page == Path(settings.warehouse) / "dagster" / "health.html"
     assert "ods.ill" in page.read_text()
 
 
 def test_the_page_goes_where_the_config_says(settings: Settings, tmp_path: Path) -> None:
     found = metadata(run(settings, name="shop", report=str(tmp_path / "own" / "page.html")))
-    assert (found["asset"], found["report"]) == ("shop/health", str(tmp_path / "own" / "page.html"))
+    assert found["asset"] == "shop/health"
+    assert path_of(found["report"], "page.html") == tmp_path / "own" / "page.html"
     (failure,) = [e for e in run(settings, report="page.txt").all_events if e.is_step_failure]
     assert "report is 'page.txt': the name of the file must end with .html" in str(
         failure.step_failure_data.error_display_string
@@ -81,3 +93,25 @@ def test_a_table_with_the_key_of_the_asset_is_refused(tmp_path: Path) -> None:
     ):
         build_definitions(found)
     assert build_definitions(found, name="shop")
+
+
+def test_long_words_are_shortened_between_hyphens() -> None:
+    name = "warehouse_of_the_north.very_long_name_of_a_table"
+    assert shortened(f"{name} a") == "warehouse_of_th…_name_of_a_table a"
+    assert len(shortened(name)) == MOST_LETTERS
+    assert shortened("x" * 32 + "-" + "y" * 32) == "x" * 32 + "-" + "y" * 32
+    assert shortened("many-sorted-runs in ods.t") == "many-sorted-runs in ods.t"
+
+
+def test_no_word_of_the_list_is_wider_than_the_page_of_dagster(tmp_path: Path) -> None:
+    name = "warehouse_of_the_north.a_very_long_name_of_a_table_with_events"
+    found = declared_lake(tmp_path / "lake", {name: OPTIONS, f"{name}_lost": OPTIONS})
+    for one in (name, f"{name}_lost"):
+        open_table(found, one, create=True).write(pa.table({"id": [1]}))
+    for path in Path(open_table(found, f"{name}_lost").location).glob("snapshot/snapshot-*"):
+        path.write_text("{}")
+    shown = metadata(run(found))
+    words = shown["health"].replace("\\", "").replace("-", " ").split()
+    assert max(map(len, words)) <= MOST_LETTERS + 1, "with a colon"
+    page = path_of(shown["report"], "health.html").read_text()
+    assert name in page

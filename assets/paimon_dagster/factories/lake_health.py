@@ -1,5 +1,6 @@
 """lake_health: an asset with the health of all tables of a lake, worst first, and the job and schedule that make it."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 HEALTH = "health"
 MOST_LISTED = 500
 """The largest number of tables in the Markdown list; the page and the numbers have all."""
+MOST_LETTERS = 32
+"""The longest part of a word, between hyphens, that fits into the page of Dagster at a width of 1,400 pixels."""
+_LONG = re.compile(rf"[^\s-]{{{MOST_LETTERS + 1},}}")
 
 
 class LakeHealthConfig(dg.Config):
@@ -56,7 +60,13 @@ def lake_health_asset(settings: Settings, translator: PaimonTranslator = PLAIN) 
     def health(context: dg.AssetExecutionContext, config: LakeHealthConfig) -> dg.MaterializeResult[Any]:
         lake = lake_of(context, translator).settings
         page = lake_health(lake, f"Health of the lake {translator.name or lake.warehouse}")
-        return dg.MaterializeResult(metadata={**_report(page, lake, config.report, translator), **_numbers(page)})
+        report = _report(page, lake, config.report, translator)
+        if isinstance(report, Path):
+            context.log.info(f"The report is {report}")
+            shown: Any = dg.MetadataValue.md(f"[{quoted(shortened(report.name))}]({report.as_uri()})")
+        else:
+            shown = report
+        return dg.MaterializeResult(metadata={"paimon/report": shown, **_numbers(page)})
 
     return health
 
@@ -104,20 +114,35 @@ def overview_markdown(page: LakePage) -> str:
     """Return a Markdown list of the tables: first those that cannot be read, then the lowest scores.
 
     A list and not a table, because Dagster cuts off what is wider than its page, and the lines of a list are broken.
+    Dagster breaks no words, so long ones are shortened; the report has them whole.
     """
     healths = sorted(page.healths, key=lambda one: (one.score, one.table))
-    lines = [f"- **unreadable** {quoted(name)}: {quoted(error)}" for name, error in sorted(page.failures)]
+    lines = [
+        f"- **unreadable** {quoted(shortened(name))}: {quoted(shortened(error))}"
+        for name, error in sorted(page.failures)
+    ]
     lines += [_line(one) for one in healths]
     listed, left = lines[:MOST_LISTED], len(lines) - MOST_LISTED
     more = f"\n\n{left:,} more tables with higher scores are in the report." if left > 0 else ""
     return "\n".join(listed) + more
 
 
+def shortened(text: str) -> str:
+    """Return a text in which the middle of each long word is replaced by ``…``."""
+
+    def short(found: re.Match[str]) -> str:
+        left = (MOST_LETTERS - 1) // 2
+        return f"{found[0][:left]}…{found[0][left + 1 - MOST_LETTERS :]}"
+
+    return _LONG.sub(short, text)
+
+
 def _line(one: Health) -> str:
     m = one.measures
     findings = ", ".join(_named(finding.name, finding.severity) for finding in one.findings) or "no findings"
     text = (
-        f"- {one.score} {quoted(one.table)}: {findings}; {size_text(int(m['live_bytes']))} in {int(m['files']):,} files"
+        f"- {one.score} {quoted(shortened(one.table))}: {findings}; "
+        f"{size_text(int(m['live_bytes']))} in {int(m['files']):,} files"
     )
     if not m["live_bytes"]:
         return text
@@ -128,20 +153,20 @@ def _named(name: str, severity: Severity) -> str:
     return f"**{name}**" if severity is Severity.ERROR else name
 
 
-def _report(page: LakePage, settings: Settings, wanted: str, translator: PaimonTranslator) -> dict[str, Any]:
-    """Write the page and return its path; without a path, say where none was written.
+def _report(page: LakePage, settings: Settings, wanted: str, translator: PaimonTranslator) -> Path | str:
+    """Write the page and return its path; return a sentence that says why none was written.
 
     Raises Failure for a file whose name does not end with ``.html`` and for a file that cannot be written.
     """
     if wanted and not wanted.endswith(".html"):
         raise dg.Failure(f"report is {wanted!r}: the name of the file must end with .html", allow_retries=False)
     if not wanted and ("://" in settings.warehouse or settings.is_remote):
-        why = f"not written: {settings.warehouse} is not a local path; name a file in the config `report`"
-        return {"paimon/report": why}
+        warehouse = shortened(settings.warehouse)
+        return f"not written: {warehouse} is not a local path; name a file in the config `report`"
     path = Path(wanted or Path(settings.warehouse) / "dagster" / f"{translator.prefixed(HEALTH)}.html").absolute()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(page.text(), encoding="ascii")
     except OSError as error:
         raise dg.Failure(f"the report cannot be written to {path}: {error}", allow_retries=False) from error
-    return {"paimon/report": dg.MetadataValue.path(str(path))}
+    return path
