@@ -135,16 +135,12 @@ COMMANDS = dict(leaves(parser()))
 def shape(value, key=""):
     """Return the value with each scalar that is not stable replaced by the name of its type."""
     if isinstance(value, dict):
-        return {name: shape(one, name) for name, one in value.items()}
+        return {re.sub(r"^/every-\d+/", "/every/", name): shape(one, name) for name, one in value.items()}
     if isinstance(value, list):
         shapes = [shape(one, key) for one in value]
         return [one for number, one in enumerate(shapes) if one not in shapes[:number]]
-    is_stable = (
-        value is None
-        or isinstance(value, bool)
-        or (key in STABLE and not re.search(r"[0-9a-f]{8}|\d-\d\dT", str(value)))
-    )
-    if is_stable:
+    is_stable = key in STABLE and not re.search(r"[0-9a-f]{8}|\d-\d\dT", str(value))  # no random name, no time
+    if value is None or isinstance(value, bool) or is_stable:
         return value
     return "a number" if isinstance(value, int | float) else "a text"
 
