@@ -28,7 +28,7 @@ def delete(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     check_delete(table.context)  # so that no count announces a change that ``--apply`` would refuse
     check_takes_effect(table.context)
     rows = table.scan(where=args.where).count()
-    _tell(table, args, out, rows, "delete", "deleted", lambda: table.delete(args.where))
+    _change(table, args, out, rows, "delete", "deleted", lambda: table.delete(args.where))
     return 0
 
 
@@ -53,11 +53,11 @@ def update(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     check_update(table.context, values)
     check_takes_effect(table.context)
     rows = table.scan(where=args.where).count()
-    _tell(table, args, out, rows, "update", "updated", lambda: table.update(args.where, values))
+    _change(table, args, out, rows, "update", "updated", lambda: table.update(args.where, values))
     return 0
 
 
-def _tell(table: Table, args: argparse.Namespace, out: Output, rows: int, would: str, done: str, act: Any) -> None:
+def _change(table: Table, args: argparse.Namespace, out: Output, rows: int, would: str, done: str, act: Any) -> None:
     """Run ``act`` if the arguments ask for it, and print what it did or would do.
 
     ``rows`` were counted before; a concurrent commit may have changed the number since.

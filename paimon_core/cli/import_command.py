@@ -100,14 +100,15 @@ class Rejects:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._file.close()
+        with contextlib.suppress(OSError):  # a full disk; ``add`` or ``publish`` has raised the error before
+            self._file.close()
         is_withdrawn = self._is_published and kind is not None and issubclass(kind, (InvalidRequest, CommitConflict))
         for path in (self._part, *([self._path] if is_withdrawn else [])):
             with contextlib.suppress(OSError):
                 path.unlink()
 
     def add(self, reject: Reject) -> None:
-        """Write one row that does not fit."""
+        """Write one row that does not fit; raises InvalidRequest when the file cannot be written."""
         found = {
             "file": reject.file,
             "place": reject.place,
@@ -115,7 +116,10 @@ class Rejects:
             "reason": reject.reason,
             "row": json_value(reject.row),
         }
-        self._file.write(json.dumps(found, ensure_ascii=False) + "\n")
+        try:
+            self._file.write(json.dumps(found, ensure_ascii=False) + "\n")
+        except OSError as error:
+            raise InvalidRequest(f"cannot write {self._path}: {error.strerror}") from None
         self.number += 1
 
     def publish(self) -> None:

@@ -2,8 +2,9 @@
 
 Exit code 0: the command succeeded. 1: the command failed, or ``fsck`` found errors or warnings. 2: the arguments are
 wrong or not supported, name an object that does not exist, or name a new object that already exists. 3 and 4:
-``doctor`` found warnings (3), or at least one error (4). The message of a failed command is one line on standard error,
-with ``--json`` a JSON object; it ends with the command that helps, where there is one.
+``doctor`` found warnings (3), or at least one error (4); 3 also: ``import`` rejected rows and wrote the others. The
+message of a failed command is one line on standard error, with ``--json`` a JSON object; it ends with the command that
+helps, where there is one.
 Commands remove nothing without --apply (``doctor``: without --fix).
 """
 

@@ -80,8 +80,8 @@ def _table(args: argparse.Namespace, error: PaimonError) -> str | None:
 
 def _is_unknown_column(args: argparse.Namespace, error: PaimonError) -> bool:
     """Whether the error is about a column that the table does not have; the table is opened again to know this."""
-    column = error.facts.get("column")
-    if not isinstance(column, str) or "$" in getattr(args, "table", "$"):
+    column, table = error.facts.get("column"), getattr(args, "table", None)
+    if not isinstance(column, str) or not isinstance(table, str) or "$" in table:
         return False
     try:
         schema = table_of(open_catalog_of(args), args).schema

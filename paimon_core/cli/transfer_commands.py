@@ -48,7 +48,7 @@ def export(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     rows = 0
     try:
         with _WRITERS[kind](part, scan.schema) as writer:
-            for batch in _told(scan, "export"):
+            for batch in _batches_of(scan, "export"):
                 writer.write_batch(batch)
                 rows += len(batch)
         part.replace(path)
@@ -89,7 +89,7 @@ def copy(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def _told(scan: Scan, operation: str) -> Iterator[pa.RecordBatch]:
+def _batches_of(scan: Scan, operation: str) -> Iterator[pa.RecordBatch]:
     """Yield the batches of a scan and report the progress.
 
     The total is the number of rows in the files. Every version of a key counts, so that a scan that merges may end
@@ -117,7 +117,7 @@ def _rows_copied(source: TableView, target: Catalog, name: str) -> Table:
     )
     try:
         scan = source.scan()
-        table.write(pa.RecordBatchReader.from_batches(scan.schema, _told(scan, "copy")))
+        table.write(pa.RecordBatchReader.from_batches(scan.schema, _batches_of(scan, "copy")))
     except BaseException:
         target.drop_table(name, ignore_if_missing=True)
         raise

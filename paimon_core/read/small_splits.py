@@ -6,7 +6,8 @@ other, with all their checks, and holds the batches. When a batch is held, a num
 their split. The rows of all splits are then filtered at once, and merged at once with this number before the key. The
 values of partition columns are taken by this number.
 
-Memory: one batch of a file, as in every read, and at most ``HELD_BYTES`` bytes of rows that wait.
+Memory: one batch of a file, as in every read, at most ``HELD_BYTES`` bytes of rows that wait, and the files of
+``_OPEN_SPLITS`` small splits, at most 8 MiB.
 """
 
 from __future__ import annotations
@@ -102,7 +103,8 @@ def _can_group(context: TableContext, request: ReadRequest) -> bool:
 def read_together(context: TableContext, splits: Sequence[Split], request: ReadRequest) -> Iterator[pa.Table]:
     """Yield the rows of small splits, in order, with the columns of the request; see ``read_split`` for the errors.
 
-    The rows of the splits before a damaged file are returned before the error is raised.
+    The rows of the splits before a damaged file are returned before the error is raised; an error in the partition or
+    the schema of a split comes before the rows of the splits that are opened together with it.
     """
     held = _Held(context, request)
     try:

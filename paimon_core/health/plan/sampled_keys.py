@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -42,8 +41,9 @@ def sampled_domain(context: TableContext, task: CompactionTask) -> float | None:
         return None
     reader = BucketReader(context, task.partition, task.bucket, batch_rows=KEYS)
     found = [_first_keys(reader, run) for run in runs]
-    last = [_row(keys, len(keys) - 1) for keys, is_whole in found if not is_whole and len(keys)]
-    parts = [keys.filter(_up_to(keys, min(last))) if last else keys for keys, _ in found]
+    last = [keys.slice(len(keys) - 1) for keys, is_whole in found if not is_whole and len(keys)]
+    least = _least(pa.concat_tables(last)) if last else None
+    parts = [keys if least is None else keys.filter(_up_to(keys, least)) for keys, _ in found]
     known = pa.concat_tables(parts)
     distinct = len(known.group_by(known.column_names).aggregate([]))
     domain = domain_of([len(part) for part in parts if len(part)], distinct)
@@ -76,15 +76,16 @@ def _first_keys(reader: BucketReader, run: Sequence[DataFile]) -> tuple[pa.Table
     return keys.slice(0, KEYS), len(keys) <= KEYS and rows >= sum(f.row_count for f in run)
 
 
-def _row(keys: pa.Table, at: int) -> tuple[Any, ...]:
-    return tuple(column[at].as_py() for column in keys.columns)
+def _least(keys: pa.Table) -> tuple[pa.Scalar, ...]:
+    """Return the smallest key; its values stay Arrow's, because Python has no value for some times."""
+    at = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])[0].as_py()
+    return tuple(column[at] for column in keys.columns)
 
 
-def _up_to(keys: pa.Table, last: tuple[Any, ...]) -> pa.ChunkedArray:
+def _up_to(keys: pa.Table, last: tuple[pa.Scalar, ...]) -> pa.ChunkedArray:
     """Return which keys are at most ``last``, compared column by column."""
     below, equal = pa.scalar(value=False), pa.scalar(value=True)
-    for column, value in zip(keys.columns, last, strict=True):
-        bound = pa.scalar(value, column.type)
+    for column, bound in zip(keys.columns, last, strict=True):
         below = pc.or_(below, pc.and_(equal, pc.less(column, bound)))
         equal = pc.and_(equal, pc.equal(column, bound))
     return pc.or_(below, equal)

@@ -46,7 +46,8 @@ class _AllKept:
     """The number of bytes that the files of this process keep."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # Reentrant: the garbage collector may close a file, which calls ``add``, while this thread is in ``add``.
+        self._lock = threading.RLock()
         self.bytes = 0
 
     def add(self, count: int) -> None:

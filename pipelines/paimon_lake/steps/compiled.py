@@ -53,7 +53,8 @@ def compiled(settings: Settings, name: str) -> dict[str, Any]:
         "after": list(tables_before(spec)),
         "before": sorted(with_readers(settings.tables, [name]) - {name}),
     }
-    return {key: _hidden(value, variable_texts(file)) for key, value in found.items()}
+    texts = variable_texts(file)
+    return {key: _hidden(value, texts) for key, value in found.items()}
 
 
 def _as_written(value: Any, written: Any) -> Any:

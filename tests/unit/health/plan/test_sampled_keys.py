@@ -80,3 +80,9 @@ def test_keys_that_cannot_be_read_leave_the_forecast_as_it_is(catalog, monkeypat
     with caplog.at_level(logging.WARNING):
         assert plan_tables([table]).chosen == blind.chosen
     assert "the keys of table db.t cannot be read for a forecast: no answer" in caplog.text
+
+
+def test_the_least_key_needs_no_python_value():
+    far = pa.array([10**18 + 1, 10**18, 10**18], pa.timestamp("us"))  # after the year 9999
+    keys = pa.table({"a": far, "b": pa.array([1, 3, 2], pa.timestamp("ns"))})
+    assert sampled_keys._up_to(keys, sampled_keys._least(keys)).to_pylist() == [False, False, True]
