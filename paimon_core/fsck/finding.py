@@ -56,6 +56,7 @@ class Report(Displayed):
         rows = [(found.level.value, found.invariant, found.message) for found in self.findings]
         facts = (
             ("checked", len(self.checked)),
+            ("skipped", len(self.skipped)),
             ("errors", len(self.errors)),
             ("findings", len(self.findings) + self.left_out),
         )

@@ -63,9 +63,7 @@ def lake_health_asset(settings: Settings, translator: PaimonTranslator = PLAIN) 
         report = _report(page, lake, config.report, translator)
         if isinstance(report, Path):
             context.log.info(f"The report is {report}")
-            shown: Any = dg.MetadataValue.md(f"[{quoted(shortened(report.name))}]({report.as_uri()})")
-        else:
-            shown = report
+        shown = shortened(report.name) if isinstance(report, Path) else report
         return dg.MaterializeResult(metadata={"paimon/report": shown, **_numbers(page)})
 
     return health

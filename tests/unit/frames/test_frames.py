@@ -47,13 +47,18 @@ def table(tmp_path_factory):
 @pytest.fixture
 def reads(monkeypatch):
     """The columns and the number of rows in the files of each read of a split."""
-    done, original = [], planned_rows.read_rows
+    done, alone, together = [], planned_rows.read_rows, planned_rows.read_together
 
     def recorded(context, split, request):
         done.append((tuple(request.columns), split.row_count))
-        return original(context, split, request)
+        return alone(context, split, request)
+
+    def recorded_together(context, splits, request):
+        done.extend((tuple(request.columns), split.row_count) for split in splits)
+        return together(context, splits, request)
 
     monkeypatch.setattr(planned_rows, "read_rows", recorded)
+    monkeypatch.setattr(planned_rows, "read_together", recorded_together)
     return done
 
 

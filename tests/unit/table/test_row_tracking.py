@@ -154,7 +154,7 @@ def test_rows_without_an_id_are_an_error(warehouse):
     (entry,) = manifests.entries_of(table.latest_snapshot())
     lost = dataclasses.replace(entry, file=dataclasses.replace(entry.file, first_row_id=None))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(manifests), "read_each", lambda *_: [[lost]])
+        patch.setattr(type(manifests), "read_each", lambda *_, **__: [[lost]])
         assert table.scan(columns=["k"]).to_arrow()["k"].to_pylist() == [0, 1]
         with pytest.raises(CorruptTable, match=r"bucket-0/data-.* has rows without an id"):
             tracked(table)
