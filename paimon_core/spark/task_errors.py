@@ -17,7 +17,9 @@ from paimon_core.errors import CorruptTable, InvalidRequest, PaimonError, Storag
 _LOG = logging.getLogger(__name__)
 _RAISED = re.compile(r"paimon_core\.errors\.(\w+): (.*?)(?: SQLSTATE: \w+)?\s*$", re.MULTILINE)
 _ENDED = "Python worker exited unexpectedly|ExecutorLostFailure|FetchFailed|Connection to python worker"
-_LOST = re.compile(rf"(?:Job aborted[^\n]*?)?(?:{_ENDED})[^\n.]*")
+_CLOSED = r"java\.io\.EOFException|java\.nio\.channels\.ClosedChannelException|Broken pipe|Connection reset"
+"""What the JVM says when a Python worker ends while the JVM sends rows to it."""
+_LOST = re.compile(rf"(?:Job aborted[^\n]*?)?(?:{_ENDED}|{_CLOSED})[^\n.]*")
 """The part of Spark's message that says that a process has ended; the message for a task that raised an error has none.
 """
 _UNLIKE = "indeterminate output was failed and retried"

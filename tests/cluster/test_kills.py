@@ -34,7 +34,8 @@ def test_killed_processes_leave_each_row_once(tmp_path: Path) -> None:
         pytest.skip(str(reason))
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
-    assert [one for one in found if one["wrong"]] == []
+    wrong = [one for one in found if one["wrong"]]
+    assert wrong == [], json.dumps(wrong)
     once, again = [one for one in found if not one["again"]], [one for one in found if one["again"]]
     assert len(once) == len(again) == 6
     assert all(one["killed"] for one in found)

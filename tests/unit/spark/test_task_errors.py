@@ -41,3 +41,10 @@ def test_other_errors_and_the_last_attempt_raise(errors, runs):
     with pytest.raises(PySparkException):
         repeated_when_unlike(job, 3)
     assert job.runs == runs
+
+
+@pytest.mark.parametrize("said", ["java.net.SocketException: Broken pipe", "java.io.EOFException", "Connection reset"])
+def test_a_worker_that_ends_while_rows_are_sent_to_it_is_a_lost_task(said):
+    error = f"Job aborted due to stage failure: Task 0 in stage 3.0 failed 4 times, most recent failure: {said}"
+    with pytest.raises(StorageError, match=r"table db\.t: .*lost in each of its attempts"), lost_tasks("db.t"):
+        Job(error)()
