@@ -6,14 +6,13 @@ before it is declared, because nobody has said yet whether it is private.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
+from paimon_core.query.planned_rows import first_rows
 from paimon_core.table.table import Table
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.sample import Sample
@@ -53,8 +52,7 @@ def sample_of(settings: Settings, name: str) -> SampleRows | None:
         return SampleRows(None, None, None, len(wanted.hide))
     rows = None
     if wanted.rows:
-        with closing(table.scan(columns=shown, limit=wanted.rows).to_batches()) as batches:
-            rows = first_rows(batches, wanted.rows)
+        rows = _table(table.scan(columns=shown, limit=wanted.rows).to_batches(), wanted.rows)
     changes, changed, note = _changes(table, snapshot, wanted, shown)
     return SampleRows(rows, changes, changed, len(wanted.hide), note)
 
@@ -77,18 +75,11 @@ def _changes(
         return None, None, f"snapshot {found.id} {why}, so its changes are not shown"
     if found.id > 1 and not table.context.snapshots.exists(found.id - 1):
         return None, None, f"the snapshot before snapshot {found.id} has expired"
-    with closing(table.changes(found.id - 1, found.id, columns=shown, way="delta").to_batches()) as batches:
-        return first_rows(batches, wanted.changes), found.id, ""
+    batches = table.changes(found.id - 1, found.id, columns=shown, way="delta").to_batches()
+    return _table(batches, wanted.changes), found.id, ""
 
 
-def first_rows(batches: Iterable[pa.RecordBatch], most: int) -> pa.Table | None:
-    """Return the first ``most`` rows, and read no batch more than they need; None without rows."""
-    found: list[pa.RecordBatch] = []
-    left = most
-    for batch in batches:
-        found.append(batch.slice(0, left))
-        left -= found[-1].num_rows
-        if left <= 0:
-            break
-    kept: Any = [batch for batch in found if batch.num_rows]
-    return pa.Table.from_batches(kept) if kept else None
+def _table(batches: Iterator[pa.RecordBatch], most: int) -> pa.Table | None:
+    """Return the first ``most`` rows; None without rows."""
+    found = [batch for batch in first_rows(batches, most) if len(batch)]
+    return pa.Table.from_batches(found) if found else None
