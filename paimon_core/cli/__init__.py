@@ -1,4 +1,7 @@
-"""Command line `paimon-core`: one module for each kind of command, and shared modules.
+"""Command line `paimon-core`: one room for the commands of each idea, and rooms of shared modules.
+
+- ``parsing``, ``output``, ``catalogs``: arguments, results, and the catalog that the arguments name
+- ``rows``, ``tables``, ``refs``, ``upkeep``, ``health``, ``standalone``: commands; ``arguments`` of each adds them
 
 No other package imports this package.
 

@@ -16,10 +16,11 @@ import sys
 from collections.abc import Sequence
 
 from paimon_core.advice import REPAIR, for_table
-from paimon_core.cli.catalogs import open_catalog_of
-from paimon_core.cli.commands import WITHOUT_WAREHOUSE, parser
-from paimon_core.cli.output import Output, OutputError, discard_output, printable, problem
-from paimon_core.cli.remedies import remedy
+from paimon_core.cli.catalogs.opening import open_catalog_of
+from paimon_core.cli.catalogs.remedies import remedy
+from paimon_core.cli.commands import parser
+from paimon_core.cli.output.output import Output, OutputError, discard_output, printable, problem
+from paimon_core.cli.standalone.arguments import WITHOUT_WAREHOUSE
 from paimon_core.errors import AlreadyExists, CorruptTable, InvalidRequest, NotFound, PaimonError
 from paimon_core.progress_meter import progress
 

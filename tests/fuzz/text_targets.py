@@ -18,7 +18,7 @@ from paimon_core.alter.text import parse_changes
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.rest import client as rest_client
 from paimon_core.catalog.rest.rest_catalog import RestCatalog
-from paimon_core.cli import arguments
+from paimon_core.cli.parsing import values
 from paimon_core.codec.json_text import parse_json
 from paimon_core.errors import InvalidRequest, PaimonError
 from paimon_core.metadata.context import TableContext
@@ -208,7 +208,7 @@ _CHANGES = (
 
 def _arguments(data: bytes) -> object:
     text = _text(data)
-    for parse in (arguments.duration, arguments.moment, arguments.partition):
+    for parse in (values.duration, values.moment, values.partition):
         with contextlib.suppress(argparse.ArgumentTypeError):
             parse(text)
     return None

@@ -16,8 +16,8 @@ from typing import NoReturn
 
 from pyspark.errors import PySparkException
 
-from paimon_core.cli.completion_command import COMPLETION, HELP, add_shell, script_of
-from paimon_core.cli.maintain_command import seconds, size
+from paimon_core.cli.parsing.values import seconds, size
+from paimon_core.cli.standalone.completion import COMPLETION, HELP, add_shell, script_of
 from paimon_core.errors import InvalidRequest, NotFound, PaimonError
 from paimon_core.health.finding import FINDINGS
 from paimon_lake.cli.check_command import add_test_arguments, run_declared_checks

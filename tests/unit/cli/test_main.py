@@ -385,18 +385,18 @@ def test_secrets_are_refused_on_the_command_line_and_not_shown(run, option):
 
 
 def test_secrets_come_from_the_environment(monkeypatch):
-    from paimon_core.cli import catalogs
+    from paimon_core.cli.catalogs import opening
     from paimon_core.cli.commands import parser
 
     args = parser().parse_args(["tables", "--warehouse", "s3://bucket/lake", "--option", "s3.region=eu-north-1"])
     opened = {}
     monkeypatch.setattr(catalog_open, "open_catalog", lambda warehouse, **given: opened.update(given))
     environment = {"PAIMON_S3_ACCESS_KEY": "who", "PAIMON_S3_SECRET_KEY": "hunter2", "PAIMON_TOKEN": "t"}
-    catalogs.open_catalog_of(args, environment)
+    opening.open_catalog_of(args, environment)
     assert opened["storage"] == {"s3.region": "eu-north-1", "s3.access-key": "who", "s3.secret-key": "hunter2"}
     assert opened["options"] is None
     args = parser().parse_args(["tables", "--warehouse", "wh", "--catalog", "rest"])
-    catalogs.open_catalog_of(args, environment | {"PAIMON_URI": "http://host"})
+    opening.open_catalog_of(args, environment | {"PAIMON_URI": "http://host"})
     assert (opened["type"], opened["uri"], opened["options"]) == ("rest", "http://host", {"token": "t"})
     assert opened["storage"] is None
 

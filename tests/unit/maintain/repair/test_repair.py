@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import paimon_core as paimon
-from paimon_core.cli.catalogs import opened
+from paimon_core.cli.catalogs.opening import opened
 from paimon_core.errors import CorruptTable, PaimonError, PlanOutdated, StorageError
 from paimon_core.fsck.finding import Level
 from paimon_core.maintain.repair.repair import apply_repair, plan_repair

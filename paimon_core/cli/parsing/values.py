@@ -1,0 +1,89 @@
+"""Values: parsers for durations, times, sizes, partitions and lists of names."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from paimon_core.errors import InvalidRequest
+from paimon_core.options.parsers import lacks_unit, parse_bytes, parse_millis
+
+if TYPE_CHECKING:
+    pass
+
+
+_T = TypeVar("_T")
+
+
+def duration(text: str) -> datetime.timedelta:
+    """Parse a duration such as ``7 d``, ``12h`` or ``90 min``; a number other than 0 needs a unit."""
+    if lacks_unit(text):
+        number = text.strip()
+        raise argparse.ArgumentTypeError(f"{text!r:.60} has no unit: write '{number:.60} d' or '{number:.60} ms'")
+    try:
+        return datetime.timedelta(milliseconds=parse_millis(text))
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(f"{text!r:.60} is not a duration such as '7 d' or '12 h'") from None
+
+
+def moment(text: str) -> datetime.datetime | int:
+    """Parse ``2024-01-31T12:00:00`` (a local time, unless the text has a time zone), or epoch milliseconds."""
+    try:
+        return int(text) if text.lstrip("-").isdecimal() else datetime.datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r:.60} is not a time such as 2024-01-31T12:00:00") from None
+
+
+def partition(text: str) -> dict[str, str]:
+    """Parse a partition such as ``day=2024-01-31,hour=7``."""
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(key and equals for key, equals, _ in pairs):
+        raise argparse.ArgumentTypeError(f"{text!r:.60} is not a partition such as day=2024-01-31,hour=7")
+    if len({key for key, _, _ in pairs}) < len(pairs):
+        raise argparse.ArgumentTypeError(f"{text!r:.60} names a column twice")
+    return {key: value for key, _, value in pairs}
+
+
+def key_values(argument: str, texts: Sequence[str]) -> dict[str, str]:
+    """Return the texts KEY=VALUE of a repeated argument by key; raises InvalidRequest for a text of another form."""
+    found: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise InvalidRequest(f"{argument} must be KEY=VALUE, not {text!r:.60}")
+        found[key] = value
+    return found
+
+
+def names(text: str) -> list[str]:
+    """Parse a list of names that commas separate."""
+    return [name.strip() for name in text.split(",")]
+
+
+def size(text: str) -> int:
+    """Parse a size such as ``10 gb``; a number other than 0 needs a unit."""
+    if lacks_unit(text):
+        number = text.strip()
+        raise argparse.ArgumentTypeError(f"{text!r:.60} has no unit: write '{number:.60} b' or '{number:.60} mb'")
+    return _parsed(parse_bytes, text, "a size such as '10 gb'")
+
+
+def seconds(text: str) -> float:
+    """Parse a number of seconds, or a duration such as ``10 min``."""
+    try:
+        value = float(text)
+    except ValueError:
+        return duration(text).total_seconds()
+    if not math.isfinite(value) or value < 0:
+        raise argparse.ArgumentTypeError(f"{text!r:.60} is not a number of seconds of 0 or more")
+    return value
+
+
+def _parsed(parse: Callable[[str], _T], text: str, what: str) -> _T:
+    try:
+        return parse(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r:.60} is not {what}") from None
