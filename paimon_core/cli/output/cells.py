@@ -35,6 +35,26 @@ def print_limited(out: Output, rows: pa.Table, limit: int, nothing: str) -> None
     print_rows(out, rows.slice(0, limit), nothing, note)
 
 
+class Columns:
+    """Prints rows of several batches as one table: the header once, and columns that only become wider."""
+
+    def __init__(self, out: Output) -> None:
+        self._out, self._header, self._widths = out, [""], [0]
+
+    def add(self, rows: pa.Table | pa.RecordBatch) -> None:
+        """Print rows; a header comes before the first rows, and before rows with other columns."""
+        header = [text_of(name) for name in rows.schema.names]
+        texts = [[text_of(value) for value in row] for row in python_rows(rows)]
+        if not texts:
+            return
+        if header != self._header:
+            self._header, self._widths, texts = header, [0] * len(header), [header, *texts]
+        widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+        self._widths = [max(pair) for pair in zip(self._widths, widths, strict=True)]
+        lines = ("  ".join(c.ljust(w) for c, w in zip(row, self._widths, strict=True)).rstrip() for row in texts)
+        self._out.say("\n".join(lines), None)
+
+
 def python_rows(rows: pa.Table | pa.RecordBatch) -> list[tuple[Any, ...]]:
     """Return rows as tuples of Python values; times that Python cannot express are texts."""
     return list(zip(*map(_python_values, rows.columns), strict=True)) if rows.num_columns else [()] * rows.num_rows

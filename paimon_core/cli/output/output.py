@@ -46,10 +46,14 @@ class Output:
 
     def say(self, text: str, value: Any) -> None:
         """Print the text, or the value as JSON; raises OutputError."""
+        self.write(json.dumps(plain(value), indent=2) if self.as_json else printable(text))
+
+    def write(self, text: str) -> None:
+        """Print a text as it is, and the end of the line; raises OutputError."""
         if sys.stdout is None:
             raise OutputError("it is closed")
         try:
-            sys.stdout.write((json.dumps(plain(value), indent=2) if self.as_json else printable(text)) + "\n")
+            sys.stdout.write(text + "\n")
             sys.stdout.flush()
         except OSError as error:
             raise OutputError(str(error)) from error

@@ -8,19 +8,6 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core.cli.rows.queries import drawn
-from paimon_core.cli.rows.tails import last_rows
-
-
-@pytest.fixture
-def orders(place):
-    catalog = paimon.open_catalog(place)
-    catalog.create_database("shop")
-    columns = {"day": "STRING NOT NULL", "id": "BIGINT NOT NULL", "note": "STRING"}
-    table = catalog.create_table("shop.orders", columns, primary_key=["day", "id"], partition_by="day")
-    table.write([{"day": "mon", "id": n, "note": f"n{n}"} for n in range(1, 4)])
-    table.tags.create("first")
-    table.write([{"day": "mon", "id": 2, "note": "x\x1b[31m" + "y" * 100}, {"day": "tue", "id": 9, "note": None}])
-    return table
 
 
 def test_head_prints_rows_and_escapes_control_characters(orders, command):
@@ -70,24 +57,6 @@ def test_count_counts_rows_and_not_versions(orders, command):
     assert command("count", "shop.orders", "--snapshot", 1) == (0, "3\n")
     _code, out = command("count", "shop.orders", "--by-partition", "--json")
     assert {row["day"]: row["record_count"] for row in json.loads(out)} == {"mon": 3, "tue": 1}
-
-
-def test_tail_prints_the_last_changes(orders, command):
-    code, out = command("tail", "shop.orders", "-n", 2, "--columns", "day,id", "--json")
-    assert code == 0
-    assert [(row["rowkind"], row["day"], row["id"]) for row in json.loads(out)] == [("+U", "mon", 2), ("+I", "tue", 9)]
-
-
-def test_changes_and_differences(orders, command):
-    code, out = command("changes", "shop.orders", "--start", "first", "--columns", "day,id", "--limit", 1)
-    assert code == 0
-    assert "-U" in out
-    assert "(the first 1 rows: --limit N prints more)" in out
-    code, out = command("diff", "shop.orders", "first", 2, "--summary")
-    assert (code, out) == (0, "1 added, 0 removed, 1 changed; changed values by column: note 1\n")
-    code, out = command("diff", "shop.orders", 1, 1)
-    assert (code, out) == (0, "no changes\n")
-    assert command("diff", "shop.orders", 1, "nope")[0] == 2
 
 
 def test_a_row_and_a_scan_are_explained(orders, command):
@@ -204,23 +173,3 @@ def test_a_query_that_fails_while_it_runs_is_one_line(extremes, command, query, 
     code, out = command("sql", query)
     assert (code, out.count("\n")) == (2, 1)
     assert problem in out
-
-
-@pytest.mark.parametrize("count", [0, 1, 4, 5, 9, 100])
-def test_the_last_rows_of_batches(count):
-    schema = pa.schema({"n": pa.int64()})
-    batches = [pa.record_batch({"n": pa.array(part, pa.int64())}) for part in ([0, 1, 2], [], [3, 4, 5, 6], [7, 8])]
-    assert last_rows(iter(batches), schema, count)["n"].to_pylist() == list(range(9))[max(0, 9 - count) :]
-
-
-def test_tail_takes_rows_of_several_snapshots(orders, command):
-    code, out = command("tail", "shop.orders", "-n", "4", "--columns", "id", "--json")
-    assert (code, [row["_SNAPSHOT_ID"] for row in json.loads(out)]) == (0, [1, 2, 2, 2])
-
-
-def test_limits_of_changes_tell_whether_there_are_more(orders, command):
-    for command_of in (["changes", "shop.orders"], ["diff", "shop.orders", "first", 2]):
-        number = len(json.loads(command(*command_of, "--json")[1]))
-        assert "--limit N prints more" not in command(*command_of, "--limit", number)[1]
-        code, out = command(*command_of, "--limit", number - 1)
-        assert (code, f"(the first {number - 1} rows: --limit N prints more)" in out) == (0, True)

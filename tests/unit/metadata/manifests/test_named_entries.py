@@ -17,21 +17,6 @@ def entry(name, bucket=0, kind=FileKind.ADD, total=2, **file):
     return ManifestEntry(kind, EMPTY_ROW, bucket, total, DataFile(name, 1, 10, 0, **file))
 
 
-@pytest.fixture
-def created(monkeypatch):
-    """The numbers of ``ManifestEntry`` values that are created from columns, one for each call."""
-    found = []
-    real = EntryColumns.entries
-
-    def counted(self, at=slice(None)):
-        out = real(self, at)
-        found.append(len(out))
-        return out
-
-    monkeypatch.setattr(EntryColumns, "entries", counted)
-    return found
-
-
 @pytest.mark.parametrize("as_columns", [True, False])
 def test_the_entries_with_some_names(as_columns, created):
     entries = [entry(f"f{n}", extra_files=(f"x{n}",) if n % 7 == 0 else ()) for n in range(500)]

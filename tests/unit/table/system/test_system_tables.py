@@ -301,21 +301,6 @@ def test_system_tables_are_frames_too(warehouse):
     assert table.system_table("files").to_polars()["record_count"].to_list() == [1]
 
 
-@pytest.fixture
-def created(monkeypatch):
-    """The numbers of ``ManifestEntry`` values that are created from columns, one for each call."""
-    found = []
-    real = EntryColumns.entries
-
-    def counted(self, at=slice(None)):
-        out = real(self, at)
-        found.append(len(out))
-        return out
-
-    monkeypatch.setattr(EntryColumns, "entries", counted)
-    return found
-
-
 @pytest.mark.parametrize("kind", ["files", "file_key_ranges"])
 def test_files_are_read_manifest_by_manifest_without_values(keyed, monkeypatch, created, kind):
     keyed.compact(full=True, where=col("p") == "a")
