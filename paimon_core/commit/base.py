@@ -59,6 +59,15 @@ class Base:
         with self._reading():
             return self.context.manifests.read_holding(manifest, partitions)
 
+    def read_among(self, manifest: ManifestFile, partitions: Collection[bytes], *, keep: bool = True) -> Entries:
+        """Return the entries of a manifest; those of other partitions may be left out.
+
+        ``keep``: whether the manifest is cached. Raises the errors of ``ManifestStore.read_each``, and SnapshotNotFound
+        when the snapshot has expired.
+        """
+        with self._reading():
+            return self.context.manifests.read_each([manifest], partitions, keep=keep)[0]
+
     def _reading(self) -> contextlib.AbstractContextManager[None]:
         """Return a context for reads of the snapshot: its errors say what is lost, or that the snapshot has expired."""
         return contextlib.nullcontext() if self.snapshot is None else self.context.manifests.reading(self.snapshot)

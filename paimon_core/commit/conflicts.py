@@ -8,8 +8,7 @@ files was added before, so the check of an append reads few manifests.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -18,11 +17,12 @@ import numpy as np
 from paimon_core.commit.base import Base
 from paimon_core.commit.duplicates import added_before
 from paimon_core.commit.snapshot_history import changed_by, describe
+from paimon_core.commit.touched_files import first_of_each_number, runs_of, touched_files
 from paimon_core.errors import CommitConflict
 from paimon_core.lsm.key_order import key_order
 from paimon_core.metadata import clock
 from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
-from paimon_core.metadata.manifests.entry_columns import EntryColumns, Indices
+from paimon_core.metadata.manifests.entry_columns import EntryColumns
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.times.partition_time import is_expired_by_value
 
@@ -58,10 +58,9 @@ def check_changes(base: Base, kind: CommitKind, entries: Sequence[ManifestEntry]
     of buckets differs within a partition, or keys overlap within a level.
     """
     _check_consistent(base, entries)
-    partitions = {e.partition for e in entries}
-    touched = {(e.partition, e.bucket) for e in entries}
-    columns = base.live_columns(partitions.__contains__, partitions)
-    live = {e.identity: e for e in columns.entries(_in_buckets(columns, touched))}
+    touched = touched_files(base, entries)
+    same_name = np.isin(touched.files.name_digest, EntryColumns.of_entries(entries).name_digest)
+    live = {e.identity: e for e in touched.files.entries(np.flatnonzero(same_name))}
     for entry in entries:
         if entry.kind is FileKind.ADD:
             if entry.identity in live:
@@ -71,26 +70,9 @@ def check_changes(base: Base, kind: CommitKind, entries: Sequence[ManifestEntry]
             live[entry.identity] = entry
         elif live.pop(entry.identity, None) is None:
             _raise_file_removed(base, kind, entry)
-    _check_buckets(base, [*live.values(), *columns.entries(_one_of_each_number_of_buckets(columns, touched))])
-    _check_levels(base, live.values(), touched)
-
-
-def _in_buckets(columns: EntryColumns, touched: Collection[tuple[bytes, int]]) -> Indices:
-    """Return the positions of the entries in some buckets (partition and number)."""
-    code, partitions = columns.partition_codes()
-    buckets, bucket = np.unique(columns.numbers["bucket"], return_inverse=True)
-    place, each = np.unique(code * len(buckets) + bucket, return_inverse=True)
-    names = ((partitions[at // len(buckets)], int(buckets[at % len(buckets)])) for at in place.tolist())
-    return np.flatnonzero(np.array([name in touched for name in names], bool)[each])
-
-
-def _one_of_each_number_of_buckets(columns: EntryColumns, touched: Collection[tuple[bytes, int]]) -> Indices:
-    """Return the position of one entry for each number of buckets in a partition, of entries in other buckets."""
-    left = np.ones(len(columns), bool)
-    left[_in_buckets(columns, touched)] = False
-    at = np.flatnonzero(left)
-    each = np.stack([columns.partition_codes()[0][at], columns.numbers["total_buckets"][at]])
-    return np.sort(at[np.unique(each, axis=1, return_index=True)[1]])
+    left = EntryColumns.concat([touched.files.filter(~same_name), tuple(live.values())])
+    _check_buckets(base, [*first_of_each_number(left), *touched.others])
+    _check_levels(base, left)
 
 
 def _check_consistent(base: Base, entries: Sequence[ManifestEntry]) -> None:
@@ -123,29 +105,28 @@ def _check_buckets(base: Base, entries: Iterable[ManifestEntry]) -> None:
             )
 
 
-def _check_levels(base: Base, live: Iterable[ManifestEntry], touched: set[tuple[bytes, int]]) -> None:
+def _check_levels(base: Base, live: EntryColumns) -> None:
     """Check that each level from 1 on is a sorted run: the key ranges of its files must not overlap."""
     schema = base.context.schema
-    if not schema.primary_keys:
+    at = np.flatnonzero(live.numbers["level"] > 0)
+    if not schema.primary_keys or not len(at):
         return
     order = key_order([f.type for f in schema.key_fields])
-    runs: dict[tuple[bytes, int, int], list[ManifestEntry]] = defaultdict(list)
-    for entry in live:
-        if entry.file.level > 0 and (entry.partition, entry.bucket) in touched:
-            runs[entry.partition, entry.bucket, entry.file.level].append(entry)
-    for run in runs.values():
-        run.sort(key=lambda e: order(e.file.min_key))
-        for left, right in pairwise(run):
-            if order(left.file.max_key) >= order(right.file.min_key):
-                by = changed_by(base, left, FileKind.ADD) or changed_by(base, right, FileKind.ADD)
-                cause = f", {describe(by)}," if by else ""
-                _raise_conflict(
-                    base,
-                    right,
-                    f"overlaps the keys of {left.file.file_name} on level {right.file.level}: "
-                    f"another compaction{cause} filled it{_TWO_COMPACTORS}",
-                    by,
-                )
+    run = runs_of(live)[at].tolist()
+    lows = [order(key) for key in live.bytes_at("min_key", at)]
+    highs = [order(key) for key in live.bytes_at("max_key", at)]
+    for left, right in pairwise(sorted(range(len(at)), key=lambda row: (run[row], lows[row]))):
+        if run[left] == run[right] and highs[left] >= lows[right]:
+            first, second = live.entries(at[[left, right]])
+            by = changed_by(base, first, FileKind.ADD) or changed_by(base, second, FileKind.ADD)
+            cause = f", {describe(by)}," if by else ""
+            _raise_conflict(
+                base,
+                second,
+                f"overlaps the keys of {first.file.file_name} on level {second.file.level}: "
+                f"another compaction{cause} filled it{_TWO_COMPACTORS}",
+                by,
+            )
 
 
 def _newest_of_each_partition(base: Base, entries: Sequence[ManifestEntry]) -> Iterator[ManifestEntry]:
