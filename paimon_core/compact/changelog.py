@@ -21,9 +21,9 @@ from paimon_core.lsm.compaction.rewrite_plan import Reread, Rewrite, Upgrade
 from paimon_core.lsm.compaction.strategy import needs_lookup
 from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.lsm.engines.engine_choice import merge_engine
-from paimon_core.lsm.gather import Flags
+from paimon_core.lsm.gather import with_whole_columns
 from paimon_core.lsm.key_groups import Groups
-from paimon_core.lsm.lookup import keys_of, places, states
+from paimon_core.lsm.lookup import GroupLevels, keys_of, places
 from paimon_core.lsm.merge import arrange
 from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.sections import Section
@@ -116,7 +116,11 @@ class FullCompaction:
         """Merge the section; the changelog shows the differences from the rows of the last level."""
         comparison = _comparison(self.reader.context.schema, self.reader.context.options)
         for pieces in _windows(self.reader, section):
-            yield comparison.by_last_level(*_arranged(self.reader, pieces), self.last_level)
+            rows, groups = _arranged(self.reader, pieces)
+            rows = with_whole_columns(rows)
+            del pieces  # only the joined columns stay in memory
+            yield comparison.by_last_level(rows, groups, self.last_level)
+            del rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +179,17 @@ class Lookup:
         comparison = _comparison(context.schema, context.options, merges_single_rows=not rereads)
         for pieces in _windows(reader, section):
             rows, groups = _arranged(self.reader, pieces)
-            found = self.higher.find(_without_state(self.reader, rows, groups)[0])
-            if found and self.merges_found:
-                rows, groups = _arranged(self.reader, [*found, *pieces])
-            yield comparison.by_state(rows, groups, changelog=self.writes_changelog)
+            levels = GroupLevels.of(rows, groups)
+            if self.higher.has_files:
+                found = self.higher.find(keys_of(rows, groups, levels.states < 0, key))
+                if found and self.merges_found:
+                    rows, groups = _arranged(self.reader, [*found, *pieces])
+                    levels = GroupLevels.of(rows, groups)
+                del found
+            rows = with_whole_columns(rows)
+            del pieces  # only the joined columns stay in memory
+            yield comparison.by_state(rows, groups, levels, changelog=self.writes_changelog)
+            del rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,14 +198,17 @@ class FirstRowLookup(Lookup):
 
     def merged(self, section: Section, *, rereads: bool) -> Iterator[Merged]:
         """Merge the section to its rows of levels above 0, and the first row of each key that no higher level has."""
-        comparison = _comparison(self.reader.context.schema, self.reader.context.options)
+        comparison, key = _comparison(self.reader.context.schema, self.reader.context.options), _key(self.reader)
         for pieces in _windows(self.reader, section):
             rows, groups = _arranged(self.reader, pieces)
-            keys, missing = _without_state(self.reader, rows, groups)
+            levels = GroupLevels.of(rows, groups)
             known = np.zeros(len(groups), np.bool_)
-            for found in self.higher.find(keys):
-                known[np.flatnonzero(missing)[places(keys, found, keys.column_names)]] = True
-            yield comparison.by_first(rows, groups, known, changelog=self.writes_changelog)
+            if self.higher.has_files:
+                missing = levels.states < 0
+                keys = keys_of(rows, groups, missing, key)
+                for found in self.higher.find(keys):
+                    known[np.flatnonzero(missing)[places(keys, found, key)]] = True
+            yield comparison.by_first(rows, groups, levels, known, changelog=self.writes_changelog)
 
 
 def _newest_is_last(options: TableOptions) -> bool:
@@ -213,19 +227,13 @@ def _comparison(schema: TableSchema, options: TableOptions, *, merges_single_row
 
 
 def _windows(reader: BucketReader, section: Section) -> Iterator[list[pa.Table]]:
-    return reader.windows(section.runs, reader.context.schema.file_fields, _key(reader))
+    fields, key = reader.context.schema.file_fields, _key(reader)
+    encoded = reader.encodable(fields, key, MergeOrder.of(reader.context.options))
+    return reader.windows(section.runs, fields, key, encoded)
 
 
 def _arranged(reader: BucketReader, pieces: Sequence[pa.Table]) -> tuple[pa.Table, Groups]:
     return arrange(pieces, _key(reader), MergeOrder.of(reader.context.options))
-
-
-def _without_state(reader: BucketReader, rows: pa.Table, groups: Groups) -> tuple[pa.Table, Flags]:
-    """Return the keys that have no row of a level above 0, and for each group a boolean: whether its key is one of
-    these keys.
-    """
-    missing = states(rows, groups) < 0
-    return keys_of(rows, groups, missing, _key(reader)), missing
 
 
 def _key(reader: BucketReader) -> list[str]:

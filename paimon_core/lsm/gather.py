@@ -73,6 +73,19 @@ def take(column: pa.ChunkedArray, positions: Rows | pa.Array) -> pa.ChunkedArray
     return pa.chunked_array([taken]) if taken.type == column.type else in_pieces(taken, column.type)
 
 
+def with_whole_columns(rows: pa.Table) -> pa.Table:
+    """Return the rows with each column in one chunk, for several calls of ``take``.
+
+    Columns that ``take`` would not make contiguous stay as they are: long texts, and dictionary columns.
+    """
+    names = [
+        name
+        for name, column in zip(rows.column_names, rows.columns, strict=True)
+        if column.num_chunks > 1 and not pa.types.is_dictionary(column.type) and not is_long(column)
+    ]
+    return with_contiguous(rows, names)
+
+
 def is_long(column: pa.ChunkedArray) -> bool:
     """Whether the column has long texts, so that copying the texts takes longer than taking them from their chunks."""
     return bool(column.type in _LARGE and column.nbytes > _LONG_BYTES * len(column))
@@ -112,12 +125,14 @@ def take_in_pieces(pieces: Sequence[pa.Table], positions: Rows) -> pa.Table:
 def take_rows(rows: pa.Table, positions: Rows, columns: Sequence[str]) -> pa.Table:
     """Return ``columns`` of the rows at ``positions``, in that order."""
     rows = rows.select(columns)
-    return pa.Table.from_arrays([take(column, positions) for column in rows.columns], schema=_decoded(rows.schema))
+    return pa.Table.from_arrays(
+        [take(column, positions) for column in rows.columns], schema=decoded_schema(rows.schema)
+    )
 
 
 def decoded(rows: pa.Table) -> pa.Table:
     """Return the rows with dictionary columns decoded."""
-    schema = _decoded(rows.schema)
+    schema = decoded_schema(rows.schema)
     return rows if schema == rows.schema else rows.cast(schema)
 
 
@@ -128,7 +143,8 @@ def joined(tables: Sequence[pa.Table]) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def _decoded(schema: pa.Schema) -> pa.Schema:
+def decoded_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with dictionary columns decoded."""
     if not any(map(pa.types.is_dictionary, schema.types)):
         return schema
     return pa.schema([f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in schema])

@@ -9,6 +9,8 @@ level of each row. A read of several files adds this column; no file contains it
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +23,6 @@ from paimon_core.lsm.order_codes import order_codes
 from paimon_core.options import COMBINING_ENGINES, TableOptions
 
 LEVEL = "_LEVEL"
-_ABOVE_ALL = np.int8(127)
 
 
 def holds_states(options: TableOptions) -> bool:
@@ -37,39 +38,55 @@ def with_level(batch: pa.RecordBatch, level: int) -> pa.RecordBatch:
     return batch.append_column(LEVEL, pa.array(np.full(len(batch), level, np.int8)))
 
 
-def states(rows: pa.Table, groups: Groups) -> Positions:
-    """Return for each group the position of its row in the lowest level above 0, or -1 if all its rows are of level 0.
+@dataclass(frozen=True)
+class GroupLevels:
+    """The levels of rows that are grouped by key: where the rows of a level are among the groups."""
 
-    No group may be empty.
-    """
-    found = np.full(len(groups), -1, np.int64)
-    if len(groups) == 0:
-        return found
-    groups = groups.compact()
-    levels = _levels(rows)[groups.order]
-    levels = np.where(levels > 0, levels, _ABOVE_ALL)
-    lowest = np.minimum.reduceat(levels, groups.starts)
-    chosen = (levels == lowest[groups.numbers]) & (levels < _ABOVE_ALL)
-    found[groups.numbers[chosen]] = groups.order[chosen]
-    return found
+    levels: npt.NDArray[np.int8]
+    """The level of each row."""
+    owner: npt.NDArray[np.int32]
+    """The group of each row, -1 for a row of no group."""
+    count: int
+    """The number of groups."""
 
+    @staticmethod
+    def of(rows: pa.Table, groups: Groups) -> GroupLevels:
+        """Return the levels of ``rows``, which have the column ``LEVEL``."""
+        groups = groups.compact()
+        owner = np.full(len(rows), -1, np.int32)
+        owner[groups.order] = groups.numbers
+        return GroupLevels(np.asarray(contiguous(rows[LEVEL]).to_numpy()), owner, len(groups))
 
-def at_level(rows: pa.Table, groups: Groups, level: int) -> Positions:
-    """Return for each group the position of its row in this level; -1 if it has no such row."""
-    groups = groups.compact()
-    found = np.full(len(groups), -1, np.int64)
-    chosen = _levels(rows)[groups.order] == level
-    found[groups.numbers[chosen]] = groups.order[chosen]
-    return found
+    @cached_property
+    def states(self) -> Positions:
+        """For each group the position of its row in the lowest level above 0, or -1 if all its rows are of level 0."""
+        found = self._none()
+        for level in range(int(self.levels.max(initial=0)), 0, -1):
+            self._place(level, found)
+        return found[:-1]
+
+    def at(self, level: int) -> Positions:
+        """Return for each group the position of its row in this level; -1 if it has no such row."""
+        found = self._none()
+        self._place(level, found)
+        return found[:-1]
+
+    def _none(self) -> Positions:
+        return np.full(self.count + 1, -1, np.int64)  # the last place is that of the rows of no group
+
+    def _place(self, level: int, found: Positions) -> None:
+        rows = np.flatnonzero(self.levels == level)
+        if len(rows):
+            found[self.owner[rows]] = rows
 
 
 def without_older_states(rows: pa.Table, groups: Groups, kept: Positions | None = None) -> Groups:
     """Return the groups without older states: of the rows from levels above 0, only the rows at ``kept`` remain.
 
-    ``kept`` None: the positions that ``states`` returns.
+    ``kept`` None: the states.
     """
-    kept = states(rows, groups) if kept is None else kept
-    counts = _levels(rows) <= 0
+    kept = GroupLevels.of(rows, groups).states if kept is None else kept
+    counts = np.asarray(contiguous(rows[LEVEL]).to_numpy()) <= 0
     counts[kept[kept >= 0]] = True
     return groups if counts.all() else groups.where(counts)
 
@@ -92,7 +109,3 @@ def places(keys: pa.Table, rows: pa.Table | pa.RecordBatch, names: Sequence[str]
     hit = at < len(keys)
     hit[hit] = known[at[hit]] == asked[hit]
     return np.where(hit, at, -1)
-
-
-def _levels(rows: pa.Table) -> npt.NDArray[np.int8]:
-    return np.asarray(contiguous(rows[LEVEL]).to_numpy())

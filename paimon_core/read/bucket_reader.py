@@ -7,7 +7,7 @@ whole file is never in memory. With ``ahead``, a second window is decoded while 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -25,6 +25,7 @@ from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.lsm.key_windows import WINDOW_BYTES, WINDOW_ROWS, windows
 from paimon_core.lsm.lookup import holds_states, with_level
 from paimon_core.lsm.merge import RowFilter, merge_runs
+from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
@@ -194,14 +195,26 @@ class BucketReader:
         return sliced(self.file(file, fields, replace(request, row_groups=groups), beside=beside))
 
     def windows(
-        self, runs: Sequence[SortedRun], fields: Sequence[DataField], key: Sequence[str]
+        self,
+        runs: Sequence[SortedRun],
+        fields: Sequence[DataField],
+        key: Sequence[str],
+        encoded: Collection[str] = (),
     ) -> Iterator[list[pa.Table]]:
         """Yield the unmerged rows of the runs, with the column ``LEVEL``.
 
-        Each list has the rows of one key window, a range of keys: the windows ascend.
+        Each list has the rows of one key window, a range of keys: the windows ascend. Columns in ``encoded`` may be
+        dictionary-encoded.
         """
         with self.naming_unsorted_file(runs, fields, key):
-            yield from windows(self._read_runs(runs, fields, ALL_ROWS, levels=True), key, WINDOW_ROWS)
+            request = FileRequest(encoded=encoded)
+            yield from windows(self._read_runs(runs, fields, request, levels=True), key, WINDOW_ROWS)
+
+    def encodable(self, fields: Sequence[DataField], key: Sequence[str], order: MergeOrder | None) -> Collection[str]:
+        """Return the columns that may stay dictionary-encoded until merged rows are chosen."""
+        if not self.engine.keeps_last or self.keep is not None:
+            return ()
+        return {f.name for f in fields}.difference(key, order.sequence_fields if order else ())
 
     def naming_unsorted_file(
         self, runs: Sequence[SortedRun], fields: Sequence[DataField], key: Sequence[str]
@@ -224,9 +237,7 @@ class BucketReader:
         """
         runs, fields, key, order = merge.runs, merge.fields, merge.key, merge.order
         levels = len(runs) > 1 and holds_states(self.context.options)
-        encoded: set[str] = set()
-        if len(runs) > 1 and self.engine.keeps_last and self.keep is None and not levels:
-            encoded = {f.name for f in fields}.difference(key, order.sequence_fields if order else ())
+        encoded = self.encodable(fields, key, order) if len(runs) > 1 and not levels else ()
         most = _rows_of_run(fields, self.batch_rows)
         with self.naming_unsorted_file(runs, fields, key):
             yield from merge_runs(

@@ -51,6 +51,11 @@ class LookupReader:
             _Run(reader, [f for f in files if f.level == level], fields, marks, beside=len(levels)) for level in levels
         ]
 
+    @property
+    def has_files(self) -> bool:
+        """Whether there is a file in which keys could be found."""
+        return bool(self._runs)
+
     def find(self, keys: pa.Table) -> list[pa.Table]:
         """Return, for each of the ``keys`` that exists, its row in the lowest level; one sorted table per level.
 

@@ -16,7 +16,7 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.lsm.changelog import changes
+from paimon_core.lsm.changed_rows import Changes, told
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.lsm.equality import equal_values, same_rows
@@ -191,7 +191,8 @@ def _difference(before: pa.Table, after: pa.Table, key: Sequence[str], names: Se
     pairs = before.take(pa.array(old[both])), after.take(pa.array(new[both]))
     touched = np.ones(len(keys), np.bool_)
     touched[both] = ~same_rows(*pairs, [name for name in names if name not in key], equal_values)
-    return changes(before, old[touched], after, new[touched], None)
+    changes = Changes.of(before, old[touched], after, new[touched], None)
+    return told(before, after, changes, after.column_names)
 
 
 def _places(codes: np.ndarray, keys: np.ndarray) -> np.ndarray:

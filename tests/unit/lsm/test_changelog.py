@@ -5,7 +5,7 @@ from paimon_core.lsm.changelog import RowComparison
 from paimon_core.lsm.engines.deduplicate import Deduplicate
 from paimon_core.lsm.engines.first_row import FirstRow
 from paimon_core.lsm.key_groups import group, key_codes
-from paimon_core.lsm.lookup import LEVEL
+from paimon_core.lsm.lookup import LEVEL, GroupLevels
 
 INSERT, BEFORE, AFTER, DELETE = 0, 1, 2, 3
 COLUMNS = ("_KEY_k", "_SEQUENCE_NUMBER", "_VALUE_KIND", "v")
@@ -28,7 +28,13 @@ def full(*values, compared=None):
 
 
 def lookup(*values, compared=None, changelog=True):
-    return RowComparison(Deduplicate(), COLUMNS, compared).by_state(*arranged(*values), changelog=changelog)
+    return by_state(Deduplicate(), *values, compared=compared, changelog=changelog)
+
+
+def by_state(engine, *values, compared=None, changelog=True):
+    rows, groups = arranged(*values)
+    levels = GroupLevels.of(rows, groups)
+    return RowComparison(engine, COLUMNS, compared).by_state(rows, groups, levels, changelog=changelog)
 
 
 @pytest.mark.parametrize(
@@ -103,10 +109,8 @@ def test_rows_that_stay_the_same_may_give_no_pair():
 
 
 def test_keys_that_an_engine_drops_give_no_rows():
-    step = RowComparison(Deduplicate(ignore_delete=True), COLUMNS)
-    merged = step.by_state(
-        *arranged((1, 0, DELETE, "a", 0), (1, 1, DELETE, "b", 0), (2, 2, INSERT, "c", 0)), changelog=True
-    )
+    rows = [(1, 0, DELETE, "a", 0), (1, 1, DELETE, "b", 0), (2, 2, INSERT, "c", 0)]
+    merged = by_state(Deduplicate(ignore_delete=True), *rows)
     assert plain(merged.rows) == plain(merged.changelog) == [(2, 2, INSERT, "c")]
 
 
@@ -119,10 +123,11 @@ def test_the_first_row_of_a_new_key_is_its_changelog_row():
         (3, 7, INSERT, "second", 0),
     )
     known = pa.array([False, True, False]).to_numpy(zero_copy_only=False)
-    merged = RowComparison(FirstRow(), COLUMNS).by_first(rows, groups, known, changelog=True)
+    levels = GroupLevels.of(rows, groups)
+    merged = RowComparison(FirstRow(), COLUMNS).by_first(rows, groups, levels, known, changelog=True)
     assert plain(merged.rows) == [(1, 0, INSERT, "old"), (3, 6, AFTER, "new")]
     assert plain(merged.changelog) == [(3, 6, AFTER, "new")]
-    assert RowComparison(FirstRow(), COLUMNS).by_first(rows, groups, known, changelog=False).changelog is None
+    assert RowComparison(FirstRow(), COLUMNS).by_first(rows, groups, levels, known, changelog=False).changelog is None
 
 
 def test_no_rows():

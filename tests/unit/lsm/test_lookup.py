@@ -5,11 +5,10 @@ import pytest
 from paimon_core.lsm.key_groups import group
 from paimon_core.lsm.lookup import (
     LEVEL,
-    at_level,
+    GroupLevels,
     holds_states,
     keys_of,
     places,
-    states,
     with_level,
     without_older_states,
 )
@@ -25,22 +24,25 @@ def rows_of(groups):
 
 
 def test_the_state_of_a_key_is_its_row_of_the_lowest_level_above_0():
-    assert states(ROWS, GROUPS).tolist() == [-1, 1, 5]
-    assert at_level(ROWS, GROUPS, 4).tolist() == [-1, 0, -1]
+    levels = GroupLevels.of(ROWS, GROUPS)
+    assert levels.states.tolist() == [-1, 1, 5]
+    assert levels.at(4).tolist() == [-1, 0, -1]
     assert rows_of(without_older_states(ROWS, GROUPS)) == [[3, 4], [1, 2], [5]]
 
 
 def test_groups_need_not_be_compact():
     some = GROUPS.keep(np.array([False, True, False]))
-    assert states(ROWS, some).tolist() == [1]
-    assert at_level(ROWS, some, 0).tolist() == [2]
+    levels = GroupLevels.of(ROWS, some)
+    assert levels.states.tolist() == [1]
+    assert levels.at(0).tolist() == [2]
     assert keys_of(ROWS, GROUPS, np.array([True, False, True]), ["_KEY_k"]).to_pydict() == {"_KEY_k": [3, 7]}
 
 
 def test_no_rows():
     empty = group(np.zeros(0, np.int64), None)
-    assert states(ROWS.slice(0, 0), empty).tolist() == []
-    assert at_level(ROWS.slice(0, 0), empty, 0).tolist() == []
+    levels = GroupLevels.of(ROWS.slice(0, 0), empty)
+    assert levels.states.tolist() == []
+    assert levels.at(0).tolist() == []
 
 
 @pytest.mark.parametrize(
