@@ -107,7 +107,7 @@ def of_merge(files: int, folder: str, most: int = manifest_merge.MOST_ENTRIES) -
     delta = store.write_manifests(gone, TARGET)
     merge = ManifestMerge(
         read=lambda m: store.read_manifest(m.file_name, m.file_size),
-        write=lambda some, only_full=False: store.write_manifests(some, TARGET // 8, only_full=only_full),
+        write=lambda some, spread=False: store.write_manifests(some, TARGET // 8, spread=spread),
         may_hold=store.may_hold,
         target_bytes=TARGET // 8,
         min_count=30,

@@ -70,8 +70,8 @@ def create(warehouse: str, name: str, kind: str, files: int) -> None:
     manifests, options_ = context.manifests, context.options
     merge = ManifestMerge(
         read=lambda m: manifests.read_manifest(m.file_name, m.file_size),
-        write=lambda entries, only_full=False: manifests.write_manifests(
-            entries, options_["manifest.target-file-size"], only_full=only_full
+        write=lambda entries, spread=False: manifests.write_manifests(
+            entries, options_["manifest.target-file-size"], spread=spread
         ),
         may_hold=manifests.may_hold,
         target_bytes=options_["manifest.target-file-size"],

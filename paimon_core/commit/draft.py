@@ -21,13 +21,13 @@ class Draft:
     context: TableContext
     names: list[str] = field(default_factory=list)
 
-    def manifests(self, entries: Sequence[ManifestEntry], only_full: bool = False) -> list[ManifestFile]:
+    def manifests(self, entries: Sequence[ManifestEntry], spread: bool = False) -> list[ManifestFile]:
         """Write entries to manifests of the table's target size and return these manifests.
 
-        With ``only_full``, the last entries are left out if they are too few for this size.
+        With ``spread``, the last manifest is not smaller than the others.
         """
         target = self.context.options["manifest.target-file-size"]
-        written = self.context.manifests.write_manifests(entries, target, only_full=only_full)
+        written = self.context.manifests.write_manifests(entries, target, spread=spread)
         self.names.extend(m.file_name for m in written)
         return written
 

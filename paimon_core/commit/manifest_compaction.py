@@ -2,7 +2,8 @@
 
 The new snapshot is a COMPACT snapshot without changes: its delta is empty, and the manifests of its base list contain
 no DELETE entry. The snapshot has the same files, counts, watermark, properties, statistics and indexes as the snapshot
-before it.
+before it. A table with many files gets several such snapshots, one for each portion of a full merge: each portion takes
+less time than the commits of others leave between them.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
 def compact_manifests(
     context: TableContext, *, user: str | None = None, now_millis: int | None = None
 ) -> Snapshot | None:
-    """Rewrite the manifests of the latest snapshot and return the new snapshot.
+    """Rewrite the manifests of the latest snapshot and return the new snapshot, the last one if there are several.
 
-    Return None when there is no snapshot or the manifests need no rewriting.
+    Return None when there is no snapshot or the manifests need no rewriting. When another commit wins every race
+    against a later portion, the portions before it stay.
 
     Raises CommitConflict when all attempts lost the race for the next snapshot id, CommitStateUnknown when the snapshot
     may have been created, UnsupportedFeature for a table that this library does not write, CorruptTable for damaged
@@ -34,6 +36,22 @@ def compact_manifests(
     """
     context.options.check_writable(context.name)
     commit_user = user or str(uuid.uuid4())
+    done = _portion(context, commit_user, now_millis)
+    if done is None:
+        return None
+    made, left = done
+    for _ in range(left):
+        done = _portion(context, commit_user, now_millis)
+        if done is None:
+            break
+        made, left = done
+        if not left:
+            break
+    return made
+
+
+def _portion(context: TableContext, user: str, now_millis: int | None) -> tuple[Snapshot, int] | None:
+    """Create one snapshot; return it and the largest number of snapshots that are still needed, None for no change."""
     for tried, _ in enumerate(tries(context.options)):
         latest = context.snapshots.latest()
         if latest is None:
@@ -41,28 +59,30 @@ def compact_manifests(
         base = Base(context, latest)
         draft = Draft(context)
         try:
-            snapshot = _compacted(base, latest, draft, commit_user, now_millis)
+            compacted = _compacted(base, latest, draft, user, now_millis)
             current = base.may_be_followed(tried)
         except BaseException as error:
             draft.discard()
             if isinstance(error, CorruptTable | SnapshotNotFound) and not base.is_latest():
                 continue  # the base expired while it was read
             raise
-        if snapshot is None:
+        if compacted is None:
             draft.discard()
             return None
-        if current and publish_draft(base, snapshot, draft):
-            return snapshot
+        if current and publish_draft(base, compacted[0], draft):
+            return compacted
         draft.discard()
     raise CommitConflict(
         f"table {context.name}: the compaction of its manifests lost every race for the next snapshot id "
         "(options commit.max-retries, commit.timeout): retry",
         table=context.name,
-        user=commit_user,
+        user=user,
     )
 
 
-def _compacted(base: Base, latest: Snapshot, draft: Draft, user: str, now_millis: int | None) -> Snapshot | None:
+def _compacted(
+    base: Base, latest: Snapshot, draft: Draft, user: str, now_millis: int | None
+) -> tuple[Snapshot, int] | None:
     merge = ManifestMerge(
         read=base.read,
         write=draft.manifests,
@@ -77,7 +97,7 @@ def _compacted(base: Base, latest: Snapshot, draft: Draft, user: str, now_millis
         return None
     base_list, base_size = draft.manifest_list(merged)
     delta_list, delta_size = draft.manifest_list([])
-    return replace(
+    snapshot = replace(
         latest,
         id=latest.id + 1,
         base_manifest_list=base_list,
@@ -97,3 +117,4 @@ def _compacted(base: Base, latest: Snapshot, draft: Draft, user: str, now_millis
         operation=None,
         base=latest.link(),
     )
+    return snapshot, merge.portions_left(merged)

@@ -33,6 +33,8 @@ from paimon_core.types import DataType, TypeRoot
 
 WHOLE_BYTES = 64 << 10
 """A manifest with at most this many bytes is always read as a whole."""
+SAMPLED = 20_000
+"""The number of entries whose encoded size shows how many entries fill a manifest."""
 MOST_TEXTS = 8
 """The largest number of texts that are searched in the blocks of a manifest; for more texts, decoding is faster."""
 
@@ -66,21 +68,19 @@ class ManifestStore:
         return ManifestStore, (self.storage, self.paths, self.partition_types, self.compression, self.cache, self.form)
 
     def write_manifests(
-        self, entries: Sequence[ManifestEntry], target_bytes: int, *, only_full: bool = False
+        self, entries: Sequence[ManifestEntry], target_bytes: int, *, spread: bool = False
     ) -> list[ManifestFile]:
         """Write entries, in order, to manifests of at least ``target_bytes``; return the records of the manifests.
 
         Only the last manifest may be smaller, because each commit would merge smaller manifests again (format 4.7).
-        With ``only_full``, the last entries are not written if they are too few for ``target_bytes``; the records say
-        how many entries were written. If there are no entries, nothing is written. When a write fails, the manifests
-        that this call has already written are deleted and the error is raised.
+        With ``spread``, the entries are divided evenly, so that no manifest is much smaller than the others. If there
+        are no entries, nothing is written. When a write fails, the manifests that this call has already written are
+        deleted and the error is raised.
         """
         names = FileNames()
         files: list[ManifestFile] = []
         try:
-            for chosen, data in self._rolled(entries, target_bytes):
-                if only_full and len(data) < target_bytes:
-                    break
+            for chosen, data in self._rolled(entries, target_bytes, spread=spread):
                 name = names.next("manifest-")
                 self.storage.write(self.paths.manifest(name), data)
                 files.append(describe(name, len(data), chosen, self.partition_types))
@@ -91,20 +91,26 @@ class ManifestStore:
         return files
 
     def _rolled(
-        self, entries: Sequence[ManifestEntry], target_bytes: int
+        self, entries: Sequence[ManifestEntry], target_bytes: int, *, spread: bool
     ) -> Iterator[tuple[Sequence[ManifestEntry], bytes]]:
         if not entries:
             return
-        data = encode_entries(entries, self.compression, self.form)
-        if len(data) <= target_bytes:
+        some = entries[:SAMPLED]
+        data = encode_entries(some, self.compression, self.form)
+        if len(some) < len(entries) and len(data) * len(entries) < 2 * target_bytes * len(some):
+            some = entries
+            data = encode_entries(some, self.compression, self.form)
+        if len(some) == len(entries) and len(data) <= target_bytes:
             yield entries, data
             return
-        step = math.ceil(1.02 * len(entries) * target_bytes / len(data))
+        step = math.ceil(1.02 * len(some) * target_bytes / len(data))
+        if spread:
+            step = math.ceil(len(entries) / max(1, len(entries) // step))
         start = 0
         while start < len(entries):
             end = min(start + step, len(entries))
             data = encode_entries(entries[start:end], self.compression, self.form)
-            while len(data) < target_bytes and end < len(entries):
+            while end < len(entries) and (len(data) < target_bytes or (spread and len(entries) - end < step // 2)):
                 end = min(end + 1 + step // 10, len(entries))
                 data = encode_entries(entries[start:end], self.compression, self.form)
             yield entries[start:end], data

@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from paimon_core.commit import manifest_merge
 from paimon_core.commit.manifest_compaction import compact_manifests
 from paimon_core.errors import CommitStateUnknown, StorageError
 from paimon_core.metadata.manifests.entries import FileKind
@@ -124,3 +125,22 @@ def test_a_crash_anywhere_leaves_a_whole_table_and_orphans_at_most():
             clean(context)
             check_whole(context)
         assert number == 5  # one manifest, two lists, the snapshot, its hint
+
+
+def test_a_large_table_is_compacted_in_portions(monkeypatch):
+    monkeypatch.setattr(manifest_merge, "MOST_ENTRIES", 8)
+    context = fake_table(**{"manifest.target-file-size": "1 b"})
+    files = {value: [fake_file(context, of=value) for _ in range(5)] for value in "abcdef"}
+    for value, some in files.items():
+        commit([message(context, *some, of=value)], context=context, user="u")
+    gone = [message(context, deleted=(some[0],), of=value) for value, some in files.items()]
+    commit(gone, context=context, user="u")
+    before, expected = context.snapshots.latest().id, live(context)
+    made = compact_manifests(context)
+    assert made == context.snapshots.latest()
+    assert before + 1 < made.id < before + 20
+    assert live(context) == expected
+    assert not any(m.num_deleted_files for m in manifests(context))
+    assert {context.snapshots.read(i).commit_kind for i in range(before + 1, made.id + 1)} == {CommitKind.COMPACT}
+    check_whole(context)
+    assert compact_manifests(context) is None

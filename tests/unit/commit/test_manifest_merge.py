@@ -40,21 +40,21 @@ class Manifests:
         self.read.append(manifest.file_name)
         return self.held[manifest.file_name]
 
-    def write(self, entries, only_full=False):
-        if only_full:
-            full = len(entries) // self.target * self.target
-            parts = [entries[start : start + self.target] for start in range(0, full, self.target)]
-            self.written += [[e.file.file_name for e in part] for part in parts]
-            return [self.new(*part) for part in parts]
+    def write(self, entries, spread=False):
         self.written.append([e.file.file_name for e in entries])
-        return [self.new(*entries)]
+        count = max(1, len(entries) // self.target) if spread else 1
+        ends = [len(entries) * n // count for n in range(count + 1)]
+        return [self.new(*entries[low:high]) for low, high in itertools.pairwise(ends)]
 
-    def merge(self, files, *, target=100, count=4, full=1000, types=None):
+    def merged(self, files, *, target=100, count=4, full=1000, types=None):
         self.target = target
         may_hold = lambda m, partitions: any(e.partition in partitions for e in self.held[m.file_name])  # noqa: E731
         merged = ManifestMerge(self.open, self.write, may_hold, target, count, full, types).merge(files)
         assert self.live(merged) == self.live(files)
-        return [m.file_name for m in merged]
+        return merged
+
+    def merge(self, files, **how):
+        return [m.file_name for m in self.merged(files, **how)]
 
     def live(self, files):
         return {e.file.file_name for e in live_entries(e for m in files for e in self.held[m.file_name])}
@@ -154,49 +154,88 @@ def of_partitions(*partitions, tag="", size=None, manifests, kind=FileKind.ADD):
     return replace(manifests.new(*entries, size=size), partition_stats=stats)
 
 
-def test_a_full_merge_of_many_entries_writes_full_manifests_before_all_are_read(monkeypatch):
-    monkeypatch.setattr(manifest_merge, "MOST_ENTRIES", 4)
+def test_a_full_merge_of_many_entries_merges_the_first_manifests_and_those_that_hold_their_files(monkeypatch):
+    monkeypatch.setattr(manifest_merge, "MOST_ENTRIES", 16)
     m = Manifests()
-    large = [of_partitions(*range(p, p + 5), size=5, manifests=m) for p in (10, 0, 5, 15)]
+    large = [of_partitions(*range(p, p + 5), size=5, manifests=m) for p in (0, 5, 10, 15)]
     gone = of_partitions(*range(2, 20, 5), manifests=m, kind=FileKind.DELETE)
     small = of_partitions(1, 11, 18, tag="new", manifests=m)
-    events = []
-    read, write = m.open, m.write
-    m.open = lambda manifest: (events.append("read"), read(manifest))[1]
-    m.write = lambda entries, only_full=False: (events.append(len(entries)), write(entries, only_full))[1]
     merged = m.merge([*large, gone, small], target=5, full=1, types=TYPES)
-    assert [len(m.held[name]) for name in merged] == [5, 5, 9]
-    assert [name for names in m.written for name in names] == [
-        *("0", "1", "1new", "3", "4", "5", "6", "8", "9", "10"),
-        *("11", "11new", "13", "14", "15", "16", "18", "18new", "19"),
+    # m4 and m5 are read first; then 9 more entries may be opened, which are those of one manifest.
+    assert m.read == ["m4", "m5", "m0"]
+    assert merged == ["m1", "m2", "m3", "m6", "m7"]
+    assert m.written == [["0", "1", "1new", "3", "4"], ["7", "11new", "12", "17", "18new"]]
+    assert [e.kind.name for e in m.held["m7"]] == ["DELETE", "ADD", "DELETE", "DELETE", "ADD"]
+
+
+def test_portions_go_through_the_whole_table_in_turn_also_when_its_manifests_are_not_ordered(monkeypatch):
+    monkeypatch.setattr(manifest_merge, "MOST_ENTRIES", 16)
+    m = Manifests()
+    large = [of_partitions(*range(40), tag=f"f{n}", size=40, manifests=m) for n in range(6)]
+    gone = [replace(e, kind=FileKind.DELETE) for f in large for e in m.held[f.file_name][:1]]
+    files, steps = [*large, m.new(*gone)], 0
+    while any(f.num_deleted_files for f in files):
+        m.read, steps = [], steps + 1
+        files = m.merged(files, target=30, full=1, types=TYPES)
+        assert sum(len(m.held[name]) for name in m.read) <= 46
+    assert steps == 6
+    assert all(len(m.held[f.file_name]) >= 30 for f in files)
+
+
+def test_a_new_file_waits_for_the_portion_of_its_partition_and_a_new_partition_does_not(monkeypatch):
+    monkeypatch.setattr(manifest_merge, "MOST_ENTRIES", 12)
+    m = Manifests()
+    large = [of_partitions(*range(p, p + 5), size=5, manifests=m) for p in (0, 5, 10)]
+    small = [of_partitions(3, 8, 13, manifests=m, kind=FileKind.DELETE), of_partitions(2, 9, 99, tag="n", manifests=m)]
+    merged = m.merge([*large, *small], target=5, full=1, types=TYPES)
+    assert [[e.file.file_name for e in m.held[name]] for name in merged[2:]] == [
+        ["0", "1", "2", "2n", "4", "99n"],
+        ["8", "9n", "13"],
     ]
-    # One manifest is read first for its DELETE entries; no write has all 19 entries.
-    assert events == ["read", "read", 4, "read", "read", "read", 9, "read", 9, "read", 9]
 
 
-def test_entries_of_a_bucket_stay_in_the_order_of_the_commits(monkeypatch):
-    for most in (3, 100):
-        monkeypatch.setattr(manifest_merge, "MOST_ENTRIES", most)
-        m = Manifests()
-        files = [of_partitions(5, tag="a", manifests=m), of_partitions(3, 5, tag="b", manifests=m)]
-        m.merge([*files, of_partitions(7, tag="c", manifests=m)], full=1, types=TYPES)
-        assert [name for names in m.written for name in names] == ["3b", "5a", "5b", "7c"]
+def test_manifests_after_the_merged_small_ones_keep_their_place(monkeypatch):
+    """A DELETE entry stays after the ADD entry of its file, which a later commit added."""
+    monkeypatch.setattr(manifest_merge, "MOST_ENTRIES", 8)
+    m = Manifests()
+    large = [of_partitions(*range(p, p + 5), size=5, manifests=m) for p in (0, 5, 10)]
+    small = [
+        of_partitions(7, 12, manifests=m, kind=FileKind.DELETE),
+        of_partitions(6, 11, tag="new", manifests=m),
+        of_partitions(6, 11, tag="new", manifests=m, kind=FileKind.DELETE),
+    ]
+    merged = m.merge([*large, *small], target=5, full=1, types=TYPES)
+    assert merged == ["m0", "m2", "m6", "m7", "m5"]
+
+
+def test_entries_of_a_bucket_stay_in_the_order_of_the_commits():
+    m = Manifests()
+    files = [of_partitions(5, tag="a", manifests=m), of_partitions(3, 5, tag="b", manifests=m)]
+    m.merge([*files, of_partitions(7, tag="c", manifests=m)], full=1, types=TYPES)
+    assert [name for names in m.written for name in names] == ["3b", "5a", "5b", "7c"]
 
 
 @pytest.mark.parametrize("types", [TYPES, None])
-def test_a_full_merge_keeps_all_files_however_few_it_holds(monkeypatch, types):
-    monkeypatch.setattr(manifest_merge, "MOST_ENTRIES", 7)
+def test_a_full_merge_keeps_all_files_however_few_it_opens(monkeypatch, types):
     numbers = random.Random(5)
     for _ in range(50):
+        monkeypatch.setattr(manifest_merge, "MOST_ENTRIES", numbers.choice([5, 12, 40, 1000]))
         m = Manifests()
         target = numbers.choice([1, 4, 9, 1000])
         many = [
             of_partitions(*sorted(numbers.sample(range(40), numbers.randint(1, 12))), tag=f"f{n}", manifests=m)
             for n in range(12)
         ]
-        gone = [replace(e, kind=FileKind.DELETE) for f in many[::3] for e in m.held[f.file_name][::2]]
-        merged = m.merge([*many, m.new(*gone)], target=target, full=1, types=types)  # compares the live files
-        assert not [e for name in merged for e in m.held[name] if e.kind is FileKind.DELETE]
+        files = list(many)
+        for _ in range(8):  # commits that delete files and add others
+            live = {e.file.file_name: e for f in files for e in m.held[f.file_name] if e.kind is FileKind.ADD}
+            left = sorted(m.live(files))
+            gone = [replace(live[name], kind=FileKind.DELETE) for name in numbers.sample(left, len(left) // 4)]
+            new = of_partitions(*numbers.sample(range(40), 3), tag=f"n{len(m.held)}", manifests=m)
+            files = m.merged([*files, m.new(*gone), new], target=target, full=1, types=types)  # compares live files
+        for _ in range(60):
+            files = m.merged(files, target=target, full=1, types=types)
+        assert not [e for f in files for e in m.held[f.file_name] if e.kind is FileKind.DELETE]
 
 
 def test_commits_merge_by_the_options():
