@@ -20,9 +20,8 @@ from paimon_lake.steps.load_several import NotLoaded, load_several
 
 def add_load_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    what = command.add_mutually_exclusive_group(required=True)
-    add_selectors(command, what)
-    what.add_argument("--all", action="store_true", help="load every table that has a source")
+    add_selectors(command)
+    command.add_argument("--all", action="store_true", help="load every table that has a source")
     command.add_argument("--downstream", action="store_true", help="also load the tables that are made from them")
     command.add_argument(
         "--partition",
@@ -82,6 +81,9 @@ def _chosen(settings: Settings, asked: argparse.Namespace) -> list[str]:
     """
     if not settings.tables:
         raise PipelineError(nothing_declared(settings))
+    if asked.all == bool(asked.table):
+        wrong = f"--all loads every table: remove it, or {' '.join(asked.table)}" if asked.table else ""
+        raise PipelineError(wrong or "name the tables to load, as in `paimon-lake load shop.orders`, or write --all")
     if asked.all and asked.downstream:
         raise PipelineError("--downstream has no effect with --all, which loads every table: remove one of them")
     if asked.all and asked.state is not None:

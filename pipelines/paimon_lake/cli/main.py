@@ -24,7 +24,7 @@ from paimon_lake.cli.check_command import add_test_arguments, run_declared_check
 from paimon_lake.cli.compile_command import add_compile_arguments, compile_declarations
 from paimon_lake.cli.follow_command import add_arguments, follow
 from paimon_lake.cli.lake_commands import SETTINGS_ONLY, add_lake_commands, lines_of, write_new
-from paimon_lake.cli.selectors import add_selectors, chosen
+from paimon_lake.cli.selectors import add_selectors, add_table, chosen, named
 from paimon_lake.declarations import Settings, SettingsError, load_settings
 from paimon_lake.overview import existing, lake_text, nothing_declared, overviews, with_lags
 from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult, TablesFailed
@@ -56,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.command == COMPLETION:
             print(script_of(_parser(), asked.shell))
             return 0
+        named(asked)
         settings = load_settings(asked.env, warehouse=asked.warehouse, configs=asked.configs)
         if asked.command in SETTINGS_ONLY:
             lines, is_well = lines_of(lambda: start_session(settings), settings, asked)
@@ -87,8 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"paimon-lake {asked.command}: {error.kind}: {error}", file=sys.stderr)
         return 1
     except PySparkException as error:
-        named = getattr(asked, "table", None) or []
-        table = f"{named if isinstance(named, str) else ' '.join(named)}: " if named else ""
+        chosen_tables = getattr(asked, "table", None) or []
+        listed = chosen_tables if isinstance(chosen_tables, str) else " ".join(chosen_tables)
+        table = f"{listed}: " if listed else ""
         print(f"paimon-lake {asked.command}: {table}{spark_reason(error)}", file=sys.stderr)
         return 1
     except JVM_ERRORS:
@@ -232,7 +234,7 @@ def _rollback(_: Spark, settings: Settings, asked: argparse.Namespace) -> list[S
 
 
 def _table(command: argparse.ArgumentParser, *, required: bool = True) -> argparse.ArgumentParser:
-    command.add_argument("--table", required=required, metavar="DATABASE.TABLE", help="the table")
+    add_table(command, required=required)
     return command
 
 

@@ -19,7 +19,7 @@ from paimon_lake.declarations.variables import variable_texts
 from paimon_lake.declarations.yaml_file import read_yaml
 
 _SHORTEST = 4
-"""Values of variables from this number of characters on are also found inside of longer texts."""
+"""Values of variables from this number of characters on are also found as whole words of longer texts."""
 
 
 def compiled(settings: Settings, name: str) -> dict[str, Any]:
@@ -83,4 +83,12 @@ def _hidden(value: Any, texts: Mapping[str, str]) -> Any:
     if value in texts:
         return texts[value]
     long = sorted((text for text in texts if len(text) >= _SHORTEST), key=len, reverse=True)
-    return re.sub("|".join(map(re.escape, long)), lambda at: texts[at[0]], value) if long else value
+    return re.sub("|".join(map(_whole, long)), lambda at: texts[at[0]], value) if long else value
+
+
+def _whole(text: str) -> str:
+    """Return the regular expression for a text that is no part of a longer word: ``shop`` does not match in
+    ``workshop``, but in ``not_null_shop``, because the names of checks are made from columns.
+    """
+    before, after = (r"(?<![^\W_])" if text[0].isalnum() else "", r"(?![^\W_])" if text[-1].isalnum() else "")
+    return f"{before}{re.escape(text)}{after}"
