@@ -10,17 +10,19 @@ from paimon_lake.checks import problems
 from paimon_lake.cli.selectors import chosen
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement.tables import disagreements
+from paimon_lake.declarations.groups import groups_of
 from paimon_lake.declarations.part_spec import load_specs
 from paimon_lake.declarations.sources.source import FilesSource
 from paimon_lake.differences import differences
 from paimon_lake.loads.files.missing_files import missing_text
 from paimon_lake.loads.files.path_rules import order_notes, path_problems
 from paimon_lake.loads.files.source_files import file_kind, source_files
+from paimon_lake.loads.group_versions import shown_version
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.inputs.stale_text import stale_text
+from paimon_lake.loads.left_versions import left_versions
 from paimon_lake.loads.part_states import part_states
 from paimon_lake.loads.postgres.left_slots import left_slots
-from paimon_lake.loads.postgres.left_versions import left_versions
 from paimon_lake.protocol import PipelineError
 from paimon_lake.query_analysis import query_problems
 from paimon_lake.session import Spark
@@ -40,7 +42,9 @@ def check_lines(spark: Spark, settings: Settings, asked: argparse.Namespace) -> 
     lines += [f"{name} {text}" for name, texts in differences(settings, names).items() for text in texts]
     lines += query_problems(spark, settings, names)
     lines += [*_unloaded_parts(settings, names), *_stale(settings, names)]
-    notes = []
+    versions = [shown_version(settings, name) for name in groups_of(settings.groups, names)]
+    lines += [f"group {one.group}: {text}" for one in versions for text in one.problems()]
+    notes = [f"note: {one.sentence()}" for one in versions if one.version is None and not one.is_pending]
     if asked.table is None:
         left = left_slots(settings)
         lines += [*left.problems, *left_versions(settings)]

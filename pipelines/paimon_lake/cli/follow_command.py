@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 
 from paimon_lake.declarations import Settings
+from paimon_lake.declarations.groups import groups_of
 from paimon_lake.loads.inputs.stale_text import stale_text
 from paimon_lake.protocol import PipelineError
 from paimon_lake.session import start_session
@@ -41,6 +42,9 @@ def follow(settings: Settings, asked: argparse.Namespace) -> Follow:
         raise PipelineError("name the tables to follow, as in `paimon-lake follow shop.orders`")
     for name in asked.table:
         settings.table(name)
+    for name in groups_of(settings.groups, asked.table):
+        advice = f"`paimon-lake load group:{name}` does"
+        print(f"paimon-lake follow: group {name} is not published by this command; {advice}", file=sys.stderr)
     session = start_session(settings)  # before the handlers are set: Spark sets a handler that cancels jobs
     with _stop_by_signal() as stop:
         following = Follow(lambda: session, settings, asked.table, every=asked.every, seconds=asked.seconds, stop=stop)

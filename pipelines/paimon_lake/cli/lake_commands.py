@@ -11,7 +11,7 @@ from paimon_lake.cli.load_command import add_load_arguments, load
 from paimon_lake.cli.new_lake import new_lake
 from paimon_lake.cli.selectors import add_selectors, add_table
 from paimon_lake.declarations import Settings
-from paimon_lake.loads.postgres.left_versions import release_versions
+from paimon_lake.loads.left_versions import release_versions
 from paimon_lake.loads.postgres.release import release
 from paimon_lake.overview import nothing_declared
 from paimon_lake.protocol import PipelineError
@@ -44,9 +44,8 @@ def add_lake_commands(add: Add) -> None:
     releasing = add("release", "drop the replication slot and the publication that loads of a table made")
     what = releasing.add_mutually_exclusive_group(required=True)
     what.add_argument("--table", metavar="DATABASE.TABLE", help="the table")
-    what.add_argument(
-        "--group", metavar="NAME", help="delete the versions of the group of a database that is not consistent any more"
-    )
+    text = "delete the versions of a group that is not declared any more, or whose database is not consistent any more"
+    what.add_argument("--group", metavar="NAME", help=text)
     releasing.add_argument("--part", default="", metavar="NAME", help="only what loads of this part made; with --table")
 
 

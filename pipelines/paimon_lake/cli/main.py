@@ -26,6 +26,8 @@ from paimon_lake.cli.follow_command import add_arguments, follow
 from paimon_lake.cli.lake_commands import SETTINGS_ONLY, add_lake_commands, lines_of, write_new
 from paimon_lake.cli.selectors import add_selectors, add_table, chosen, named
 from paimon_lake.declarations import Settings, SettingsError, load_settings
+from paimon_lake.declarations.groups import groups_of
+from paimon_lake.loads.group_versions import Published, shown_version
 from paimon_lake.overview import existing, lake_text, nothing_declared, overviews, with_lags
 from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult, TablesFailed
 from paimon_lake.session import JVM_ERRORS, Spark, jvm_has_ended, spark_reason, start_session
@@ -43,7 +45,7 @@ STALE = 3
 """The exit code of a step that succeeded and left partitions of its table stale."""
 ALONE = ("new", COMPLETION)
 """Commands that read no declarations."""
-Command = Callable[[Spark, Settings, argparse.Namespace], Iterable[StepResult]]
+Command = Callable[[Spark, Settings, argparse.Namespace], Iterable[StepResult | Published]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -256,6 +258,8 @@ def _show(settings: Settings, asked: argparse.Namespace) -> int:
     if not found:
         raise PipelineError(f"there is no table in {settings.warehouse} yet: `apply` creates the declared tables")
     print(lake_text(found))
+    for group in groups_of(settings.groups, settings.tables if names is None else names):
+        print(shown_version(settings, group).sentence())
     for damaged in (v for v in found if v.problem):
         print(f"paimon-lake show: {damaged.name.strip()}: {damaged.problem}", file=sys.stderr)
     for late in (v for v in found if v.lag_problem):

@@ -13,8 +13,8 @@ from paimon_lake.protocol import PipelineError
 from paimon_lake.steps.changed import changed_tables
 
 _HELP = (
-    "names of tables, tag:NAME, or changed, with --state; a + before it adds the inputs, a + after it the tables that "
-    "are made from it"
+    "names of tables, tag:NAME, group:NAME, or changed, with --state; a + before it adds the inputs, a + after it the "
+    "tables that are made from it"
 )
 _STATE = "an earlier folder of the declarations: changed selects the tables whose definition differs from there"
 
