@@ -41,8 +41,8 @@ def left_versions(settings: Settings) -> Iterator[str]:
             what = "postgres." if LSN in _properties(open_lake(settings).group(name)) else "groups."
             left = "is left" if len(versions) == 1 else "are left"
             yield (
-                f"{what}{name} {why}, and {many(len(versions), 'version')} of its group {left}, whose tags keep snapshots "
-                f"from expiring: `paimon-lake release --group {name}` deletes them"
+                f"{what}{name} {why}, and {many(len(versions), 'version')} of its group {left}, whose tags keep "
+                f"snapshots from expiring: `paimon-lake release --group {name}` deletes them"
             )
 
 
