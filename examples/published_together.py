@@ -1,7 +1,7 @@
 """Two tables that readers see together: a group shows both tables as they were at one publish.
 
 A reader that opens a table by itself sees each load at once; a reader of the group sees only published versions. In a
-declared lake, run `paimon-lake load` for the tables, and then `publish` as below.
+declared lake, `groups` in `base.yaml` names the tables, and `paimon-lake load group:NAME` loads and publishes them.
 
     python published_together.py [WAREHOUSE]
 """

@@ -16,6 +16,7 @@ import dagster as dg
 from paimon_dagster.factories.by_hand import by_hand_jobs
 from paimon_dagster.factories.checks import table_checks
 from paimon_dagster.factories.compaction import compaction_jobs
+from paimon_dagster.factories.groups import group_assets, group_jobs, group_schedules
 from paimon_dagster.factories.lake_health import lake_health_asset, lake_health_job, lake_health_schedule
 from paimon_dagster.factories.lake_maintenance import maintain_job
 from paimon_dagster.factories.loads import load_jobs, load_schedules
@@ -70,7 +71,7 @@ def _definitions(
 ) -> dg.Definitions:
     place = place_of(settings)
     compactions = compaction_jobs(chosen, translator)
-    loads = load_jobs(chosen, translator)
+    loads, groups = load_jobs(chosen, translator), group_jobs(chosen, translator)
     nightly, sweeping = nightly_job(chosen, translator), sweep_job(chosen, translator)
     maintaining = maintain_job(chosen, translator)
     files = files_sensor(chosen, loads, translator)
@@ -78,11 +79,16 @@ def _definitions(
     changes, commits = changes_sensor(chosen, loads, translator), commits_sensor(chosen, translator)
     health, examining = lake_health_asset(chosen, translator), lake_health_job(translator)
     return dg.Definitions(
-        assets=[*table_assets(settings, translator, chosen.tables), *([health] if health is not None else [])],
+        assets=[
+            *table_assets(settings, translator, chosen.tables),
+            *group_assets(chosen, translator),
+            *([health] if health is not None else []),
+        ],
         asset_checks=table_checks(chosen, translator),
         jobs=[
             *compactions.values(),
             *loads.values(),
+            *groups.values(),
             nightly,
             sweeping,
             maintaining,
@@ -96,6 +102,7 @@ def _definitions(
             sweep_schedule(chosen, sweeping),
             *([lake_health_schedule(chosen, examining, translator)] if health is not None else []),
             *load_schedules(chosen, loads, translator),
+            *group_schedules(chosen, groups, translator),
         ],
         sensors=[
             maintenance_sensor(chosen, maintaining, compactions, translator)

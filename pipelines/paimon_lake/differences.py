@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from paimon_core.advice import advised
 from paimon_core.catalog.catalog import Catalog
 from paimon_core.errors import CorruptTable, StorageError
@@ -15,13 +17,15 @@ DAMAGES = (CorruptTable, StorageError)
 """Errors that concern only the table that cannot be opened: all other tables are still compared or altered."""
 
 
-def differences(settings: Settings) -> dict[str, list[str]]:
-    """Return for each declared table its differences from its declaration, as sentences; [] for a table that agrees.
+def differences(settings: Settings, names: Sequence[str] | None = None) -> dict[str, list[str]]:
+    """Return for each table of ``names`` (None: all declared tables) its differences from its declaration, as
+    sentences; [] for a table that agrees.
 
     For a table that cannot be opened, the only sentence is the error; all other tables are compared.
     """
     catalog = open_lake(settings)
-    return {name: _differences(catalog, spec) for name, spec in settings.tables.items()}
+    chosen = list(settings.tables) if names is None else names
+    return {name: _differences(catalog, settings.table(name)) for name in chosen}
 
 
 def _differences(catalog: Catalog, spec: TableSpec) -> list[str]:

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def query_problems(spark: Spark, settings: Settings) -> Iterator[str]:
-    """Yield the problems of the queries of sources and checks, with file and line.
+def query_problems(spark: Spark, settings: Settings, names: Sequence[str] | None = None) -> Iterator[str]:
+    """Yield the problems of the queries of sources and checks of tables (None: all), with file and line.
 
     Spark starts only if there is a query.
     """
-    for spec in settings.tables.values():
+    for spec in map(settings.table, settings.tables if names is None else names):
         for one in load_specs(spec):
             if isinstance(one.source, SqlSource):
                 yield from _of_source(spark, settings, one, one.source)

@@ -100,8 +100,9 @@ def test_declarations_are_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     customers = "columns: {id: BIGINT, name: STRING, city: STRING}\nprimary_key: id\n"
     (tmp_path / "tables" / "ods.customers.yaml").write_text(customers)
     (tmp_path / "tables" / "ods.orders.yaml").write_text("columns: {id: BIGINT, customer: BIGINT}\nprimary_key: id\n")
+    (tmp_path / "tables" / "shop.items.yaml").write_text("columns: {id: BIGINT}\nprimary_key: id\n")
     settings = load_settings("local", configs=tmp_path)
-    assert len(settings.tables) == len(texts) + 3 > 8
+    assert len(settings.tables) == len(texts) + 4 > 8
 
 
 def test_the_function_that_brings_files_brings_them(tmp_path: Path) -> None:

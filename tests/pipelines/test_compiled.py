@@ -85,3 +85,16 @@ def test_no_short_form_or_derived_value_shows_a_variable(
     assert (days["rejects"]["table"], days["tags"]) == ("shop.${SHOP_PASSWORD}", ["${SHOP_PASSWORD}"])
     assert days["columns"]["day"] == {"type": "DATE", "comment": "${SHOP_PASSWORD}"}
     assert days["columns"]["kind"] == "STRING"
+
+
+def test_the_value_of_a_variable_inside_a_longer_word_is_another_text(
+    shop: SmallLake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AREA", "prod")
+    text = ORDERS.replace("table: orders", 'table: "${AREA}"').replace("id: bigint", "id: bigint, product: string")
+    shop.declare("shop.orders", text.replace("columns: amount}", "columns: product}") + "comment: products of prod-2\n")
+    assert main(["compile", "--table", "shop.orders", "--configs", str(shop.folder)]) == 0
+    orders = yaml.safe_load(capsys.readouterr().out)
+    assert (orders["source"]["table"], orders["comment"]) == ("${AREA}", "products of ${AREA}-2")
+    assert list(orders["columns"]) == ["id", "product", "amount"]
+    assert [check["name"] for check in orders["checks"]] == ["not_null_product"]

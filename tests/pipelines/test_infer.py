@@ -66,8 +66,21 @@ def test_what_is_wrong_in_sources_and_checks_is_told(folder, capsys):
     change(folder, "inputs: [shop.orders]", "inputs: [shop.orders]\n  read: whole", "shop.revenue")
     assert main(["check", "--configs", str(folder)]) == 1
     out = capsys.readouterr().out
-    assert "shop.orders: no file matches source.path data/others/{date}.csv\n" in out
+    assert "shop.orders: no file matches source.path data/others/{date}.csv: " in out
+    assert "data has no others; did you mean orders?\n" in out
     assert "shop.revenue: checks[0]: " in out
+
+
+@pytest.mark.parametrize("form", [["shop.orders"], ["--table", "shop.orders"]])
+def test_check_of_one_table_tells_only_what_is_wrong_in_it(folder, capsys, form):
+    change(folder, "min: 0", "min: none", "shop.revenue")
+    assert main(["apply", "--configs", str(folder)]) == 0
+    capsys.readouterr()
+    assert main(["check", *form, "--configs", str(folder)]) == 0
+    assert capsys.readouterr().out == "1 table agrees with its declaration\n"
+    assert main(["check", "tag:none", "--configs", str(folder)]) == 2
+    assert main(["check", "shop.orders+", "--configs", str(folder)]) == 1
+    assert "shop.revenue: checks[0]: " in capsys.readouterr().out
 
 
 def test_a_folder_with_files_is_not_overwritten(folder):
@@ -294,6 +307,22 @@ def test_infer_counts_stored_bytes_and_empty_members(folder, capsys):
     assert [line.partition(":")[2].partition(";")[0] for line in found[2:]] == [
         " only whole numbers in the rows read: id",
         " types that fit the rows read, and perhaps not all rows: a ROW<b STRING, c ARRAY<STRING>>",
+    ]
+
+
+def test_infer_names_the_value_that_makes_a_column_a_text(folder, capsys):
+    files = {
+        "1.csv": b"id,zip,price,name,day\n1,04109,1.5,a,2024-01-01\n2,10115,n/a,b,2024-01-02\n3,20095,2,c,2024-01-03\n",
+        "2.csv": b"id,zip,price,name,day\nX1,10115,1.5,d,20.5\n",
+    }
+    assert sampled_lines(folder, files, capsys)[1:] == [
+        "note: zip is STRING because of '04109' in more/1.csv, row 1: BIGINT would lose the zeros at its left",
+        "note: price is STRING because of 'n/a' in more/1.csv, row 2; most other values are DOUBLE: declare DOUBLE to "
+        "reject rows with such values, or name the value in source.options.null_value",
+        "note: id is STRING, because the files have BIGINT ('1' in more/1.csv, row 1) and STRING ('X1' in more/2.csv, "
+        "row 1)",
+        "note: day is STRING, because the files have DATE ('2024-01-01' in more/1.csv, row 1) and DOUBLE ('20.5' in "
+        "more/2.csv, row 1)",
     ]
 
 

@@ -107,13 +107,18 @@ def load_requests(
     keys: Sequence[str] | None,
     run_key: Callable[[Sequence[str]], str],
     translator: PaimonTranslator = PLAIN,
+    *,
+    job: str = "",
+    tags: Mapping[str, str] | None = None,
 ) -> list[dg.RunRequest]:
     """Return the runs that load the partitions ``keys`` of a table (None: the whole table).
+
+    ``job``: the name of the job, by default the load job of the table; ``tags``: the tags of the runs.
 
     A run loads at most ``backfill_per_run`` partitions. Only consecutive partitions by time share a run; ``run_key``
     returns the run key for the partitions of a run.
     """
-    job, tags = load_job_name(spec, translator), {"paimon/table": spec.name}
+    job, tags = job or load_job_name(spec, translator), {"paimon/table": spec.name} if tags is None else dict(tags)
     if keys is None:
         return [dg.RunRequest(run_key=run_key(()), job_name=job, tags=tags)]
     requests = []

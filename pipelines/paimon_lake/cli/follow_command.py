@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 
 from paimon_lake.declarations import Settings
+from paimon_lake.declarations.groups import groups_of
 from paimon_lake.loads.inputs.stale_text import stale_text
 from paimon_lake.protocol import PipelineError
 from paimon_lake.session import start_session
@@ -20,7 +21,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    command.add_argument("tables", nargs="+", metavar="DATABASE.TABLE", help="the tables")
+    command.add_argument("tables", nargs="*", metavar="DATABASE.TABLE", help="the tables")
+    command.add_argument("--table", nargs="+", action="extend", metavar="DATABASE.TABLE", help="the same")
     command.add_argument("--every", type=float, default=1.0, metavar="SECONDS", help="wait after an empty load (1)")
     command.add_argument("--seconds", type=float, metavar="SECONDS", help="end after this time; default: never")
     command.add_argument("--json", action="store_true", help="print results as JSON, one object for each line")
@@ -36,11 +38,16 @@ def follow(settings: Settings, asked: argparse.Namespace) -> Follow:
     for name, value in (("--every", asked.every), ("--seconds", asked.seconds)):
         if value is not None and not 0 < value < 31_536_000:
             raise PipelineError(f"{name} must be a number of seconds above 0 and at most a year, not {value:g}")
-    for name in asked.tables:
+    if not asked.table:
+        raise PipelineError("name the tables to follow, as in `paimon-lake follow shop.orders`")
+    for name in asked.table:
         settings.table(name)
+    for name in groups_of(settings.groups, asked.table):
+        advice = f"`paimon-lake load group:{name}` does"
+        print(f"paimon-lake follow: group {name} is not published by this command; {advice}", file=sys.stderr)
     session = start_session(settings)  # before the handlers are set: Spark sets a handler that cancels jobs
     with _stop_by_signal() as stop:
-        following = Follow(lambda: session, settings, asked.tables, every=asked.every, seconds=asked.seconds, stop=stop)
+        following = Follow(lambda: session, settings, asked.table, every=asked.every, seconds=asked.seconds, stop=stop)
         for one in following.run():
             if isinstance(one, Failure):
                 print(f"paimon-lake follow: {one.sentence()}", file=sys.stderr, flush=True)

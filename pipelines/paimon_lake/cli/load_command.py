@@ -1,4 +1,7 @@
-"""The command load: load one table, or several tables in the order of their inputs, within one Spark session."""
+"""The command load: load one table, or several tables in the order of their inputs, within one Spark session.
+
+The declared groups whose tables the run has loaded are published afterwards.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,20 @@ from dataclasses import replace
 from paimon_lake.cli.selectors import add_selectors, chosen
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.agreement.selection import ordered, with_readers
+from paimon_lake.loads.group_versions import Published
 from paimon_lake.loads.load import load_table
 from paimon_lake.loads.partition_ranges import Asked, asked_keys
 from paimon_lake.overview import nothing_declared
 from paimon_lake.protocol import PipelineError, StepResult, TablesFailed
 from paimon_lake.session import Spark
+from paimon_lake.steps.load_group import GroupRun
 from paimon_lake.steps.load_several import NotLoaded, load_several
 
 
 def add_load_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    what = command.add_mutually_exclusive_group(required=True)
-    add_selectors(command, what)
-    what.add_argument("--all", action="store_true", help="load every table that has a source")
+    add_selectors(command)
+    command.add_argument("--all", action="store_true", help="load every table that has a source")
     command.add_argument("--downstream", action="store_true", help="also load the tables that are made from them")
     command.add_argument(
         "--partition",
@@ -36,24 +40,43 @@ def add_load_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--reload", action="store_true", help="load again what was loaded before")
 
 
-def load(spark: Spark, settings: Settings, asked: argparse.Namespace) -> Iterator[StepResult]:
-    """Load the tables that the arguments choose, and yield the result of each.
+def load(spark: Spark, settings: Settings, asked: argparse.Namespace) -> Iterator[StepResult | Published]:
+    """Load the tables that the arguments choose, and yield the result of each; then publish the declared groups.
 
-    A table that fails, and each table that is not loaded for this reason, is a line on the error output; at the end
-    TablesFailed names them. When only one table is chosen, its error is raised as it is. Raises PipelineError for a
-    wrong request, before a table is loaded.
+    A table that fails, and each table that is not loaded for this reason, is a line on the error output, and so is a
+    group that is not published; at the end TablesFailed names them. When only one table
+    is chosen, its error is raised as it is. Raises PipelineError for a wrong request, before a table is loaded.
     """
     names = _chosen(settings, asked)
     if not names:
         return
+    run = GroupRun(settings, names)
     wanted = Asked(tuple(asked.partition or ()), asked.since, asked.until)
     if len(names) == 1:
-        (name,) = names
-        keys = asked_keys(settings.table(name), wanted)
+        yield from _one(spark, settings, names[0], wanted, asked, run)
+    else:
+        yield from _several(spark, settings, names, wanted, asked, run)
+
+
+def _one(
+    spark: Spark, settings: Settings, name: str, wanted: Asked, asked: argparse.Namespace, run: GroupRun
+) -> Iterator[StepResult | Published]:
+    keys = asked_keys(settings.table(name), wanted)
+    try:
         result = load_table(spark, settings, name, keys, part=asked.part, reload=asked.reload)
-        yield replace(result, others=())
-        yield from result.others
-        return
+    except Exception:  # after any error, the groups of the table stay as they are
+        run.failed(name)
+        list(_published(run))
+        raise
+    run.add(result)
+    yield replace(result, others=())
+    yield from result.others
+    yield from _published(run)
+
+
+def _several(
+    spark: Spark, settings: Settings, names: list[str], wanted: Asked, asked: argparse.Namespace, run: GroupRun
+) -> Iterator[StepResult | Published]:
     if asked.part:
         raise PipelineError(f"--part {asked.part} needs one table: {len(names)} are chosen")
     divided = [name for name in names if settings.table(name).partitions is not None]
@@ -65,6 +88,7 @@ def load(spark: Spark, settings: Settings, asked: argparse.Namespace) -> Iterato
             _say(f"{name} has no partitions: it is loaded as a whole")
     failed: dict[str, Exception] = {}
     for one in load_several(spark, settings, names, keys_of, reload=asked.reload):
+        run.add(one)
         if isinstance(one, NotLoaded):
             failed[one.table] = one.error
             _say(f"{one.table}: {one.reason}")
@@ -72,8 +96,26 @@ def load(spark: Spark, settings: Settings, asked: argparse.Namespace) -> Iterato
         else:
             yield replace(one, others=())
             yield from one.others
+    unpublished: list[str] = []
+    yield from _published(run, unpublished)
     if failed:
         raise TablesFailed(f"{len(failed)} of {len(names)} tables were not loaded: {', '.join(failed)}", (), failed)
+    if unpublished:
+        text = f"the tables were loaded, but a group was not published: {', '.join(unpublished)}"
+        raise TablesFailed(text, (), {name: PipelineError(text) for name in unpublished})
+
+
+def _published(run: GroupRun, unpublished: list[str] | None = None) -> Iterator[Published]:
+    """Yield the groups that the run publishes; tell on the error output which ones it does not, and add those that it
+    should have published to ``unpublished``.
+    """
+    for one in run.published():
+        if isinstance(one, Published):
+            yield one
+            continue
+        _say(one.sentence())
+        if one.is_failure and unpublished is not None:
+            unpublished.append(one.group)
 
 
 def _chosen(settings: Settings, asked: argparse.Namespace) -> list[str]:
@@ -82,6 +124,9 @@ def _chosen(settings: Settings, asked: argparse.Namespace) -> list[str]:
     """
     if not settings.tables:
         raise PipelineError(nothing_declared(settings))
+    if asked.all == bool(asked.table):
+        wrong = f"--all loads every table: remove it, or {' '.join(asked.table)}" if asked.table else ""
+        raise PipelineError(wrong or "name the tables to load, as in `paimon-lake load shop.orders`, or write --all")
     if asked.all and asked.downstream:
         raise PipelineError("--downstream has no effect with --all, which loads every table: remove one of them")
     if asked.all and asked.state is not None:

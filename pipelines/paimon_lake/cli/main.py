@@ -24,8 +24,10 @@ from paimon_lake.cli.check_command import add_test_arguments, run_declared_check
 from paimon_lake.cli.compile_command import add_compile_arguments, compile_declarations
 from paimon_lake.cli.follow_command import add_arguments, follow
 from paimon_lake.cli.lake_commands import SETTINGS_ONLY, add_lake_commands, lines_of, write_new
-from paimon_lake.cli.selectors import add_selectors, chosen
+from paimon_lake.cli.selectors import add_selectors, add_table, chosen, named
 from paimon_lake.declarations import Settings, SettingsError, load_settings
+from paimon_lake.declarations.groups import groups_of
+from paimon_lake.loads.group_versions import Published, shown_version
 from paimon_lake.overview import existing, lake_text, nothing_declared, overviews, with_lags
 from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult, TablesFailed
 from paimon_lake.session import JVM_ERRORS, Spark, jvm_has_ended, spark_reason, start_session
@@ -43,7 +45,7 @@ STALE = 3
 """The exit code of a step that succeeded and left partitions of its table stale."""
 ALONE = ("new", COMPLETION)
 """Commands that read no declarations."""
-Command = Callable[[Spark, Settings, argparse.Namespace], Iterable[StepResult]]
+Command = Callable[[Spark, Settings, argparse.Namespace], Iterable[StepResult | Published]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,6 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.command == COMPLETION:
             print(script_of(_parser(), asked.shell))
             return 0
+        named(asked)
         settings = load_settings(asked.env, warehouse=asked.warehouse, configs=asked.configs)
         if asked.command in SETTINGS_ONLY:
             lines, is_well = lines_of(lambda: start_session(settings), settings, asked)
@@ -87,8 +90,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"paimon-lake {asked.command}: {error.kind}: {error}", file=sys.stderr)
         return 1
     except PySparkException as error:
-        named = getattr(asked, "table", None) or []
-        table = f"{named if isinstance(named, str) else ' '.join(named)}: " if named else ""
+        chosen_tables = getattr(asked, "table", None) or []
+        listed = chosen_tables if isinstance(chosen_tables, str) else " ".join(chosen_tables)
+        table = f"{listed}: " if listed else ""
         print(f"paimon-lake {asked.command}: {table}{spark_reason(error)}", file=sys.stderr)
         return 1
     except JVM_ERRORS:
@@ -232,7 +236,7 @@ def _rollback(_: Spark, settings: Settings, asked: argparse.Namespace) -> list[S
 
 
 def _table(command: argparse.ArgumentParser, *, required: bool = True) -> argparse.ArgumentParser:
-    command.add_argument("--table", required=required, metavar="DATABASE.TABLE", help="the table")
+    add_table(command, required=required)
     return command
 
 
@@ -254,6 +258,8 @@ def _show(settings: Settings, asked: argparse.Namespace) -> int:
     if not found:
         raise PipelineError(f"there is no table in {settings.warehouse} yet: `apply` creates the declared tables")
     print(lake_text(found))
+    for group in groups_of(settings.groups, settings.tables if names is None else names):
+        print(shown_version(settings, group).sentence())
     for damaged in (v for v in found if v.problem):
         print(f"paimon-lake show: {damaged.name.strip()}: {damaged.problem}", file=sys.stderr)
     for late in (v for v in found if v.lag_problem):

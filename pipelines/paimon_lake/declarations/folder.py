@@ -19,6 +19,7 @@ from paimon_lake.declarations.agreement.tables import early_disagreements
 from paimon_lake.declarations.catalog import REST, kind_of
 from paimon_lake.declarations.databases import with_database
 from paimon_lake.declarations.errors import Key, SettingsError, nearest, sentence
+from paimon_lake.declarations.groups import undeclared_tables
 from paimon_lake.declarations.model import Model
 from paimon_lake.declarations.part_spec import check_parts
 from paimon_lake.declarations.rejects import TABLE_NAME
@@ -89,7 +90,16 @@ def load_settings(
     if found := early_disagreements(settings):
         raise SettingsError("; ".join([found[0], *([f"{len(found) - 1} more"] if len(found) > 1 else [])]))
     _check_tags(settings)
+    _check_groups(settings)
     return settings
+
+
+def _check_groups(settings: Settings) -> None:
+    """Raise SettingsError, with file and line, for a group with a table that is not declared."""
+    for name, text in undeclared_tables(settings.groups, settings.tables):
+        files = [read_yaml(settings.folder / f"{one}.yaml") for one in (settings.environment, "base")]
+        file = next((one for one in files if name in (one.values.get("groups") or {})), files[-1])
+        raise SettingsError(f"{file.place(('groups', name))}: {text}")
 
 
 def _check_tags(settings: Settings) -> None:

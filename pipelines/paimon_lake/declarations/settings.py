@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from paimon_lake.declarations.catalog import REST, check_catalog, kind_of
 from paimon_lake.declarations.databases import PostgresDatabase, check_database
 from paimon_lake.declarations.errors import Mistake, SettingsError, nearest
+from paimon_lake.declarations.groups import DeclaredGroup, TableGroup, check_group
 from paimon_lake.declarations.maintenance import Maintenance
 from paimon_lake.declarations.model import Cron, Model, Texts, TimeZone
 from paimon_lake.declarations.table import TableSpec
@@ -71,6 +72,10 @@ class EnvironmentSettings(Model):
     postgres: Mapping[str, PostgresDatabase] = Field(default={})
     """PostgreSQL databases by names of at most 30 characters a-z, 0-9 and _: the tables with ``source: {type:
     postgres_changes, database: NAME}`` share one slot."""
+    groups: Mapping[str, DeclaredGroup] = Field(default={})
+    """Tables that are published together, by the name of the group: a load of all tables of a group publishes a version
+    of it, and readers of the group see all of these loads or none. The short form of a group is the list of its
+    tables."""
     landing_directory: str = ""
     """The directory for the files of ``source.fetch``, which all workers must be able to read. A relative path starts
     at the folder of the declarations. Default: ``<warehouse>/landing`` on local disk."""
@@ -86,6 +91,8 @@ class EnvironmentSettings(Model):
     def _databases(self) -> EnvironmentSettings:
         for name, database in self.postgres.items():
             check_database(name, database, is_rest=kind_of(self.catalog) == REST)
+        for name in self.groups:
+            check_group(name, self.postgres, is_rest=kind_of(self.catalog) == REST)
         return self
 
 
@@ -134,3 +141,13 @@ class Settings(EnvironmentSettings):
             near = nearest(name, list(self.tables))
             raise SettingsError(f"no table {name!r} is declared in {shown(self.folder / 'tables')} ({known}){near}")
         return self.tables[name]
+
+    def group(self, name: str) -> TableGroup:
+        """Return a declared group; raises SettingsError, which lists the declared groups."""
+        if name not in self.groups:
+            known = ", ".join(sorted(self.groups)) or "none yet"
+            near = nearest(name, list(self.groups))
+            raise SettingsError(
+                f"no group {name!r:.80} is declared below groups in {shown(self.folder / 'base.yaml')} ({known}){near}"
+            )
+        return self.groups[name]

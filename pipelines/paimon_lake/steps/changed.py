@@ -18,7 +18,7 @@ def changed_tables(settings: Settings, state: str | Path) -> list[str]:
     """Return the tables that the folder ``state`` does not declare, or declares otherwise.
 
     Whole definitions are compared, as `paimon-lake compile` prints them, so the form and the order of the keys do not
-    count; and the texts of query files and of the files of functions. The order of loads, the settings of the
+    count; and the texts of query files and of the files of functions. The order of loads, groups, the settings of the
     environment, and files that functions import are not compared. ``state`` is read in the same environment. Raises
     SettingsError for a folder that cannot be read, and PipelineError for a query file that cannot be read.
     """
@@ -32,7 +32,7 @@ def changed_tables(settings: Settings, state: str | Path) -> list[str]:
 
 def _definition(settings: Settings, name: str) -> dict[str, Any]:
     found = compiled(settings, name)
-    del found["order"]
+    del found["order"], found["groups"]
     return {**found, "texts": [_text(settings, spec) for spec in load_specs(settings.table(name))]}
 
 

@@ -14,20 +14,21 @@ from paimon_lake.declarations.agreement.definition import declared_schema
 from paimon_lake.declarations.agreement.selection import with_readers
 from paimon_lake.declarations.agreement.tables import tables_before
 from paimon_lake.declarations.databases import database_of
+from paimon_lake.declarations.groups import groups_of
 from paimon_lake.declarations.sources.source import OF_SLOT
 from paimon_lake.declarations.variables import variable_texts
 from paimon_lake.declarations.yaml_file import read_yaml
 
 _SHORTEST = 4
-"""Values of variables from this number of characters on are also found inside of longer texts."""
+"""Values of variables from this number of characters on are also found as whole words of longer texts."""
 
 
 def compiled(settings: Settings, name: str) -> dict[str, Any]:
     """Return the definition of a table as plain values of JSON.
 
     ``columns`` have the types with which the table is created, and their comments, ``options`` include the options that
-    the project sets, ``mode`` is the mode of loads, ``order`` names the tables before and after this table. Raises
-    SettingsError for a table that is not declared.
+    the project sets, ``mode`` is the mode of loads, ``order`` names the tables before and after this table, ``groups``
+    the groups with this table. Raises SettingsError for a table that is not declared.
     """
     spec = settings.table(name)
     file = read_yaml(settings.folder / "tables" / f"{name}.yaml")
@@ -53,6 +54,7 @@ def compiled(settings: Settings, name: str) -> dict[str, Any]:
         "after": list(tables_before(spec)),
         "before": sorted(with_readers(settings.tables, [name]) - {name}),
     }
+    found["groups"] = groups_of(settings.groups, [name])
     texts = variable_texts(file)
     return {key: _hidden(value, texts) for key, value in found.items()}
 
@@ -83,4 +85,12 @@ def _hidden(value: Any, texts: Mapping[str, str]) -> Any:
     if value in texts:
         return texts[value]
     long = sorted((text for text in texts if len(text) >= _SHORTEST), key=len, reverse=True)
-    return re.sub("|".join(map(re.escape, long)), lambda at: texts[at[0]], value) if long else value
+    return re.sub("|".join(map(_whole, long)), lambda at: texts[at[0]], value) if long else value
+
+
+def _whole(text: str) -> str:
+    """Return the regular expression for a text that is no part of a longer word: ``shop`` does not match in
+    ``workshop``, but in ``not_null_shop``, because the names of checks are made from columns.
+    """
+    before, after = (r"(?<![^\W_])" if text[0].isalnum() else "", r"(?![^\W_])" if text[-1].isalnum() else "")
+    return f"{before}{re.escape(text)}{after}"

@@ -17,6 +17,7 @@ from paimon_lake.declarations import Settings, SettingsError
 from paimon_lake.declarations.sources.source import FilesSource, PostgresChangesSource
 from paimon_lake.declarations.table import TableSpec
 from paimon_lake.declarations.yaml_file import read_yaml
+from paimon_lake.loads.files.missing_files import missing_text
 from paimon_lake.loads.files.source_files import fetch_files, file_kind, source_files
 from paimon_lake.loads.postgres.inferred_columns import inferred_columns
 from paimon_lake.protocol import PipelineError
@@ -68,7 +69,7 @@ def _columns_of_files(settings: Settings, spec: TableSpec, source: FilesSource) 
     fetch_files(settings, spec, source, None)
     files = source_files(settings, source, None)
     if not files:
-        raise PipelineError(f"{spec.name}: no file matches {source.path}")
+        raise PipelineError(f"{spec.name}: {missing_text(settings, source)}")
     kind, options = file_kind(source), settings.storage_for(source.path)
     columns: dict[str, str] = {}
     samples = []

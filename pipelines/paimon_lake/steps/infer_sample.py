@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from paimon_lake.protocol import size_text
 from paimon_lake.sources.files.listing import SourceFile
+from paimon_lake.sources.files.rejects import shown
 from paimon_lake.sources.files.sampled_file import Sample
 
 
@@ -29,6 +30,9 @@ class Sampled:
     guesses: Mapping[str, str]
     """The columns whose types hold for the rows read and perhaps not for other rows, with their types; {} when all
     rows were read, and when the files state the types."""
+    forced: tuple[str, ...] = ()
+    """A sentence for each column or member that is STRING because of few values, or because its types differ by file,
+    with the value, its file and its row."""
 
     def lines(self) -> Iterator[str]:
         """Yield the lines that ``paimon-lake infer`` prints below the columns."""
@@ -41,6 +45,7 @@ class Sampled:
             yield f"read {every}{self.rows:,} row{'' if self.rows == 1 else 's'} in {files}, {size}"
         if self.nulls:
             yield f"note: without a value in what was read, so STRING is a guess: {', '.join(self.nulls)}"
+        yield from (f"note: {sentence}" for sentence in self.forced)
         whole = [name for name, kind in self.guesses.items() if kind == "BIGINT"]
         if whole:
             advice = "declare DECIMAL or DOUBLE for a column that may have fractions"
@@ -73,7 +78,25 @@ def sampled_of(
         is_whole=is_whole,
         nulls=tuple(rename.get(path, path) for path in nulls),
         guesses={} if is_whole or is_stated else guesses,
+        forced=tuple(_forced(samples, columns, rename)),
     )
+
+
+def _forced(samples: Sequence[Sample], columns: Mapping[str, str], rename: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence for each column and member that is STRING because of a value, or because of two files."""
+    told = set[str]()
+    for sample in samples:
+        for path, value in sample.forced.items():
+            if path not in told and columns.get(path, "STRING") == "STRING":
+                told.add(path)
+                yield value.sentence(rename.get(path, path))
+    for column, kind in columns.items():
+        kinds = {sample.columns[column]: sample for sample in samples if sample.columns.get(column)}
+        if kind != "STRING" or column in told or len(kinds) < 2:
+            continue
+        found = [(one, sample.firsts.get(column)) for one, sample in kinds.items()]
+        places = [f"{one} ({shown(at.value)} in {at.file}, row {at.row:,})" if at else one for one, at in found]
+        yield f"{rename.get(column, column)} is STRING, because the files have {' and '.join(places)}"
 
 
 def _has_value(path: str, samples: Sequence[Sample], columns: Mapping[str, str]) -> bool:

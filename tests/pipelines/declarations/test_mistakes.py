@@ -654,7 +654,7 @@ def test_hidden_files_of_editors_are_no_declarations(lake: Path) -> None:
             "warehose: w\n",
             "",
             "base.yaml:1: unknown key warehose; did you mean warehouse? (known here: allowed_roots, catalog, dagster, "
-            "landing_directory, maintenance, postgres, spark, storage, warehouse)",
+            "groups, landing_directory, maintenance, postgres, spark, storage, warehouse)",
         ),
         (
             "spark: {master: x}\n",

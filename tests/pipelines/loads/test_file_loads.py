@@ -89,7 +89,8 @@ def test_a_load_that_died_before_its_rejects_were_published_has_them_published_b
 
 def test_a_folder_that_grows_is_loaded_file_by_file(lake):
     lake.declare("log.events", EVENTS)
-    assert lake.load("log.events").skipped == ("no file matches in/*.csv",)
+    with pytest.raises(PipelineError, match=r"^log.events: no file matches source.path in/\*.csv: \S*lake has no in$"):
+        lake.load("log.events")
     lake.file("in/a.csv", "id,text\n1,one\n")
     lake.load("log.events")
     lake.file("in/b.csv", "id,text\n2,two\n")

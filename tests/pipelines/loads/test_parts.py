@@ -96,7 +96,7 @@ def test_a_failed_part_is_told_and_stops_no_other(wide):
     (one,) = overviews(wide.settings)
     assert one.parts == ("delays never loaded",)
     assert "delays never loaded" in lake_text([one])
-    lines, is_well = lines_of(wide.spark, wide.settings, Namespace(command="check"))
+    lines, is_well = lines_of(wide.spark, wide.settings, Namespace(command="check", table=None, state=None))
     assert not is_well
     assert f"{NAME}: the part delays was never loaded" in lines
 

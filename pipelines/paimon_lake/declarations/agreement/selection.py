@@ -1,8 +1,8 @@
 """Selection: the tables that selectors name, in the order in which they are loaded.
 
-A selector is the name of a table, ``tag:NAME`` for all tables with this tag, or ``changed`` for the tables whose
-definitions differ from an earlier folder. ``+`` before it adds the tables from which these are made, ``+`` after it the
-tables that are made from these; both directions are followed to their ends.
+A selector is the name of a table, ``tag:NAME`` for all tables with this tag, ``group:NAME`` for the tables of a group,
+or ``changed`` for the tables whose definitions differ from an earlier folder. ``+`` before it adds the tables from
+which these are made, ``+`` after it the tables that are made from these; both directions are followed to their ends.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from paimon_lake.declarations.agreement.order import in_order
 from paimon_lake.declarations.agreement.tables import tables_before
 from paimon_lake.declarations.errors import SettingsError, nearest
+from paimon_lake.declarations.groups import GROUP
 from paimon_lake.declarations.settings import Settings
 from paimon_lake.declarations.table import TableSpec
 
@@ -31,7 +32,7 @@ def selected(settings: Settings, selectors: Collection[str], changed: Collection
         if word == CHANGED:
             names = list(changed)
         else:
-            names = _with_tag(settings, word) if word.startswith(_TAG) else [settings.table(word).name]
+            names = _named(settings, word)
         before = with_inputs(settings.tables, names) if selector.startswith("+") else set()
         after = with_readers(settings.tables, names) if selector.endswith("+") else set()
         chosen |= {*names, *before, *after}
@@ -75,6 +76,12 @@ def _reached(steps: Mapping[str, Collection[str]], names: Iterable[str]) -> set[
             found.add(name)
             waiting += steps.get(name, ())
     return found
+
+
+def _named(settings: Settings, word: str) -> list[str]:
+    if word.startswith(GROUP):
+        return list(settings.group(word.removeprefix(GROUP)).tables)
+    return _with_tag(settings, word) if word.startswith(_TAG) else [settings.table(word).name]
 
 
 def _with_tag(settings: Settings, word: str) -> list[str]:

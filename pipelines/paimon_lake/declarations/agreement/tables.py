@@ -21,10 +21,13 @@ from paimon_lake.declarations.yaml_file import read_yaml, shown
 _FINER = {"hour": {"hour", "day", "week", "month"}, "day": {"day", "week", "month"}, "week": {"week"}}
 
 
-def disagreements(settings: Settings) -> list[str]:
-    """Return a sentence for each broken rule across files. To check it, import the declared Python files."""
+def disagreements(settings: Settings, names: Collection[str] | None = None) -> list[str]:
+    """Return a sentence for each broken rule across files of the tables ``names`` (None: all).
+
+    To check it, import the declared Python files.
+    """
     found = early_disagreements(settings)
-    for name in sorted(settings.tables):
+    for name in sorted(settings.tables if names is None else names):
         for spec in load_specs(settings.tables[name]):
             found += [_said(settings, name, key, text) for key, text in _of_table(settings, spec)]
     return found

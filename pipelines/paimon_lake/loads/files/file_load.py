@@ -19,6 +19,8 @@ from paimon_lake.declarations.sources.source import FilesSource
 from paimon_lake.loads.added_columns import alterations, left_out_columns
 from paimon_lake.loads.commit import LoadCommit, NumberTaken, commit_load
 from paimon_lake.loads.files.file_plan import FilePlan, advice, plan_files, split_files
+from paimon_lake.loads.files.missing_files import missing_text, names_one_file
+from paimon_lake.loads.files.path_rules import path_problems
 from paimon_lake.loads.files.source_files import fetch_files, file_kind, source_files
 from paimon_lake.loads.files.split_reports import (
     SplitReport,
@@ -65,8 +67,12 @@ class FileLoads:
                 f"{step.spec.name}: source.path {self._source.path} has no placeholder for the partition, such "
                 f"as {{date}}, so the files of {step.partitions[0]} are not known"
             )
+        for problem in path_problems(step.spec):
+            raise PipelineError(f"{step.spec.load_name}: {problem}")
         fetch_files(step.settings, step.spec, self._source, step.partitions)
         listed = source_files(step.settings, self._source, step.partitions)
+        if not listed:
+            self._check_missing(step)
         found, outside, early = split_files(step.spec, listed, datetime.now(UTC))
         same = {} if step.reload else self._same_content(step, found)
         loaded_files = step.ledger.files
@@ -121,6 +127,18 @@ class FileLoads:
             return ", ".join(kept)
         of = f" for {', '.join(step.partitions)}" if step.partitions else ""
         return f"no file matches {self._source.path}{of}"
+
+    def _check_missing(self, step: LoadStep) -> None:
+        """Raise PipelineError when no file was listed because the path is probably wrong.
+
+        That is so for a path that names one file, and for a table that was never loaded if its source has no file at
+        all. A later load that finds no file is normal: its source may be empty until the next delivery.
+        """
+        source, was_loaded = self._source, bool(step.ledger.number or step.ledger.files.versions)
+        if names_one_file(source) or not (
+            was_loaded or (step.partitions and source_files(step.settings, source, None))
+        ):
+            raise PipelineError(f"{step.spec.load_name}: {missing_text(step.settings, source)}")
 
     def _write(
         self, step: LoadStep, files: Sequence[SourceFile], entries: LoadedFiles, contents: Mapping[str, bytes]

@@ -21,7 +21,9 @@ from paimon_core.errors import PaimonError
 from paimon_core.types import DataType, from_arrow, parse_type
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files.columnar import guarded, open_columnar
+from paimon_lake.sources.files.forcing_value import BOOLEANS, CODE, NUMBERS, ForcingValue, forcing_value
 from paimon_lake.sources.files.formats import FileFormat
+from paimon_lake.sources.files.row_builder import one_chunk
 from paimon_lake.sources.files.sampled_file import Sample, SampledFile
 from paimon_lake.sources.files.splits import FileSplit
 from paimon_lake.sources.files.text.blocks import cut_lines
@@ -33,8 +35,8 @@ from paimon_lake.sources.files.text.text_values import TextRules, convert_text
 from paimon_lake.sources.files.typed_values import plain_type
 
 _BLOCK_BYTES = 1 << 20
+_SHOWN = 60
 _UNSIGNED = {"uint8": "SMALLINT", "uint16": "INT", "uint32": "BIGINT", "uint64": "DECIMAL(20, 0)"}
-_NUMBERS = ("BIGINT", "DOUBLE")
 _TIMES = ("DATE", "TIMESTAMP(3)", "TIMESTAMP(6)", "TIMESTAMP(9)")
 
 
@@ -94,15 +96,26 @@ def _csv_columns(file: SampledFile, rows: int, unknown: str) -> Sample:
             if count > rows:
                 break
     table = pa.Table.from_batches(batches, schema).slice(0, rows)
-    candidates, rules = ("BOOLEAN", *_NUMBERS, *_TIMES), _rules(file.file_format)
-    types = {name: text_type(table[name].combine_chunks(), candidates, rules, "") for name in names}
+    candidates, rules = ("BOOLEAN", *NUMBERS, *_TIMES), _rules(file.file_format)
+    texts = {name: one_chunk(table[name]) for name in names}
+    types = {name: text_type(texts[name], candidates, rules, "") for name in names}
+    forced = {name: forcing_value(texts[name], candidates, rules) for name, kind in types.items() if kind == "STRING"}
     return Sample(
         {name: kind or unknown for name, kind in types.items()},
         len(table),
         file.reached,
         count <= rows and file.split.end == file.split.file.size,
         tuple(name for name, kind in types.items() if not kind),
+        {name: one.in_file(file.split.file.ledger_name) for name, one in forced.items() if one is not None},
+        {name: _first(texts[name], kind, rules, file) for name, kind in types.items() if kind},
     )
+
+
+def _first(texts: pa.Array, kind: str, rules: TextRules, file: SampledFile) -> ForcingValue:
+    """Return the first text that is not null; there must be one."""
+    is_null = pc.is_in(texts, value_set=pa.array([*rules.null_values, None], pa.string()))
+    at = pc.index(is_null, pa.scalar(False)).as_py()
+    return ForcingValue(texts[at].as_py(), at + 1, kind, file=file.split.file.ledger_name)
 
 
 def _batches(file: SampledFile, schema: pa.Schema) -> Generator[pa.RecordBatch]:
@@ -120,11 +133,11 @@ def text_type(
     texts = pc.filter(texts, pc.invert(pc.is_in(texts, value_set=pa.array([*rules.null_values, None], pa.string()))))
     if not len(texts):
         return unknown
-    is_code = pc.any(pc.match_substring_regex(texts, r"^\s*[+-]?0[0-9]")).as_py()
+    is_code = pc.any(pc.match_substring_regex(texts, CODE)).as_py()
     for candidate in candidates:
-        if candidate == "BOOLEAN" and not pc.all(pc.match_substring_regex(texts, "^(?i:true|false)$")).as_py():
+        if candidate == "BOOLEAN" and not pc.all(pc.match_substring_regex(texts, BOOLEANS)).as_py():
             continue
-        if candidate in _NUMBERS and is_code:
+        if candidate in NUMBERS and is_code:
             continue
         if convert_text(texts, parse_type(candidate), rules)[1] is None:
             return candidate
@@ -137,18 +150,24 @@ class _Seen:
 
     kinds: set[str] = field(default_factory=set)
     texts: list[str] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    """The row of each text, from 1."""
+    firsts: dict[str, tuple[Any, int]] = field(default_factory=dict)
+    """The first value of each kind, with its row."""
     members: dict[str, _Seen] = field(default_factory=dict)
 
-    def add(self, value: Any) -> None:
-        """Add a value, and the values inside of this value."""
+    def add(self, value: Any, row: int) -> None:
+        """Add a value of a row, and the values inside of this value."""
         if value is None:
             return
         kind = type(value).__name__
         self.kinds.add("large" if kind == "int" and not -(2**63) <= value < 2**63 else kind)
+        self.firsts.setdefault(_WORDS[kind], (value, row))
         if isinstance(value, str):
             self.texts.append(value)
+            self.rows.append(row)
         for name, inner in value.items() if isinstance(value, dict) else (("", item) for item in _items(value)):
-            self.members.setdefault(name, _Seen()).add(inner)
+            self.members.setdefault(name, _Seen()).add(inner, row)
 
     def type(self, column: str, rules: TextRules) -> str:
         """Return the type that accepts all values; raises PipelineError, which names the column, when none does."""
@@ -173,9 +192,17 @@ class _Seen:
                 return "MAP<STRING, STRING>"
             case kinds if set(kinds) <= {"int", "large", "float"}:
                 return "DOUBLE"
-        words = {"str": "texts", "int": "numbers", "large": "numbers", "float": "numbers", "bool": "booleans"}
-        both = sorted({words.get(kind, {"list": "arrays", "dict": "objects"}.get(kind, kind)) for kind in self.kinds})
-        raise PipelineError(f"the member {column!r} has {' and '.join(both)}: no column type accepts both")
+        both = " and ".join(f"{word} ({_short(value)} in row {row:,})" for word, (value, row) in self.firsts.items())
+        raise PipelineError(f"the member {column!r} has {both}: no column type accepts both")
+
+    def forced(self, column: str, rules: TextRules) -> Iterator[tuple[str, ForcingValue]]:
+        """Yield the value that makes the column, or one of its members, STRING although most values fit a type."""
+        if self.kinds == {"str"} and text_type(pa.array(self.texts, pa.string()), _TIMES, rules) == "STRING":
+            found = forcing_value(pa.array(self.texts, pa.string()), _TIMES, rules)
+            if found is not None:
+                yield column, replace(found, row=self.rows[found.row - 1])
+        for name, inner in self.members.items():
+            yield from inner.forced(f"{column}.{name}" if name else f"{column}[]", rules)
 
     def nulls(self, column: str) -> Iterator[str]:
         """Yield the names of the values that are always null: the column, or its members as ``a.b`` and ``a[]``."""
@@ -185,6 +212,22 @@ class _Seen:
             yield f"{column}[]"
         for name, inner in self.members.items():
             yield from inner.nulls(f"{column}.{name}" if name else f"{column}[]")
+
+
+_WORDS = {
+    "str": "texts",
+    "int": "numbers",
+    "float": "numbers",
+    "bool": "booleans",
+    "list": "arrays",
+    "dict": "objects",
+}
+
+
+def _short(value: Any) -> str:
+    """Return a JSON value, cut after 60 characters."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def _items(value: Any) -> list[Any]:
@@ -208,14 +251,22 @@ def _json_columns(file: SampledFile, rows: int, unknown: str) -> Sample:
             except ValueError:
                 continue
             if isinstance(value, dict):
-                seen.add(value)
+                seen.add(value, count)
     rules = _rules(file.file_format)
     try:
         columns = {name: one.type(name, rules) if one.kinds else unknown for name, one in seen.members.items()}
     except PipelineError as error:
         raise PipelineError(f"file {file.path}: {error}") from None
     nulls = tuple(path for name, one in seen.members.items() for path in one.nulls(name))
-    return Sample(columns, count, file.reached, is_whole and file.split.end == file.split.file.size, nulls)
+    at = file.split.file.ledger_name
+    forced = {path: found.in_file(at) for name, one in seen.members.items() for path, found in one.forced(name, rules)}
+    firsts = {
+        name: ForcingValue(str(value), row, columns[name], file=at)
+        for name, one in seen.members.items()
+        for value, row in list(one.firsts.values())[:1]
+    }
+    is_whole = is_whole and file.split.end == file.split.file.size
+    return Sample(columns, count, file.reached, is_whole, nulls, forced, firsts)
 
 
 def _objects(file: SampledFile) -> Generator[bytes]:

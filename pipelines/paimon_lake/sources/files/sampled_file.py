@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from paimon_lake.sources.files.forcing_value import ForcingValue
 from paimon_lake.sources.files.listing import open_source_file
 from paimon_lake.sources.files.text.blocks import TextFile
 
@@ -26,6 +27,10 @@ class Sample:
     """Whether the types hold for all rows of the file."""
     nulls: tuple[str, ...] = ()
     """The columns, and the members such as ``a.b`` and ``a[]``, that have no value in the rows read."""
+    forced: Mapping[str, ForcingValue] = field(default_factory=dict)
+    """The values because of which columns and members are STRING although most of their values fit another type."""
+    firsts: Mapping[str, ForcingValue] = field(default_factory=dict)
+    """The first value of each column, with the type of the column in this file."""
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,6 @@ def test_canal_has_no_bytes(dry_lake):
 def test_the_check_of_a_lake_tells_wrong_options(dry_lake, options, message):
     dry_lake.declare(NAME, f"{PRODUCTS}  options: {options}\n")
     dry_lake.file("in/a.json", "")
-    told, is_good = lines_of(dry_lake.spark, dry_lake.settings, Namespace(command="check"))
+    told, is_good = lines_of(dry_lake.spark, dry_lake.settings, Namespace(command="check", table=None, state=None))
     assert not is_good
     assert told[0].startswith(f"{NAME}: {message}")

@@ -11,7 +11,7 @@ import pytest
 
 from paimon_core.group.store import GroupStore
 from paimon_lake.loads import load as commits
-from paimon_lake.loads.postgres.left_versions import left_versions, release_versions
+from paimon_lake.loads.left_versions import left_versions, release_versions
 from paimon_lake.protocol import PipelineError, TablesFailed
 from paimon_lake.sources.postgres import server as servers
 from paimon_lake.steps.audit import audit_loads

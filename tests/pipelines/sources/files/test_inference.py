@@ -8,6 +8,7 @@ import pytest
 
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files import file_format, infer_columns, list_files, plan_splits
+from paimon_lake.sources.files.inference import sample_columns
 from tests.pipelines.sources.files.reading import columns, read
 
 
@@ -101,8 +102,12 @@ def test_typed_files(tmp_path):
 @pytest.mark.parametrize(
     ("data", "kind", "text"),
     [
-        (b'{"a":1}\n{"a":"x"}', "jsonl", "the member 'a' has numbers and texts: no column type accepts both"),
-        (b'{"a":{"b":[1]}}\n{"a":{"b":true}}', "jsonl", "the member 'a.b' has arrays and booleans"),
+        (
+            b'{"a":1}\n{"a":"x"}',
+            "jsonl",
+            r"the member 'a' has numbers \(1 in row 1\) and texts \(\"x\" in row 2\): no column type accepts both",
+        ),
+        (b'{"a":{"b":[1]}}\n{"a":{"b":true}}', "jsonl", r"the member 'a.b' has arrays \(\[1\] in row 1\) and booleans"),
         (b"{}", "jsonl", "has no columns to infer"),
         (b"junk", "parquet", "cannot be read"),
     ],
@@ -110,3 +115,27 @@ def test_typed_files(tmp_path):
 def test_files_without_a_proposal(tmp_path, data, kind, text):
     with pytest.raises(PipelineError, match=text):
         infer(tmp_path / "a", data, kind)
+
+
+CODES = b"id,zip,amount,name,day\n1,10115,1.5,a,2024-01-01\n2,04109,2,b,n/a\n,20095,TOTAL,c,2024-01-03\n"
+
+
+def sample(path, data, kind):
+    path.write_bytes(data)
+    form = file_format(kind, {})
+    return sample_columns(plan_splits(list_files(str(path), {}), form)[0], form, {})
+
+
+def test_the_value_that_makes_a_column_a_text_is_found(tmp_path):
+    forced = sample(tmp_path / "a", CODES, "csv").forced
+    assert {name: (one.value, one.row, one.kind, one.is_code) for name, one in forced.items()} == {
+        "zip": ("04109", 2, "BIGINT", True),
+        "amount": ("TOTAL", 3, "DOUBLE", False),
+        "day": ("n/a", 2, "DATE", False),
+    }
+
+
+def test_the_value_is_found_in_members_of_objects(tmp_path):
+    data = b'{"a":{"d":"2024-01-01"}}\n{}\n{"a":{"d":"soon"}}\n{"a":{"d":"2024-01-02"}}'
+    (found,) = sample(tmp_path / "a", data, "jsonl").forced.items()
+    assert (found[0], found[1].value, found[1].row, found[1].kind) == ("a.d", "soon", 3, "DATE")

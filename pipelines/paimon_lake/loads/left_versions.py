@@ -1,49 +1,59 @@
-"""Left versions: versions of the group of a database that is not ``consistent`` any more, and their removal.
+"""Left versions: versions of a group that is not declared any more, and of the group of a database that is not
+``consistent`` any more, and their removal.
 
 No load publishes or expires these versions any more, and their tags keep the snapshots of the tables. Only groups whose
-versions record a position in the log of PostgreSQL are reported: all other groups are not made by loads.
+versions record a position in the log of PostgreSQL, or the name of a declared group, are reported: all other groups are
+not made by loads.
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from posixpath import dirname
 
 from paimon_core.errors import InvalidRequest, NotFound, PaimonError, TagNotFound, UnsupportedFeature
 from paimon_core.group.group import Group
 from paimon_lake.checks.text import many
 from paimon_lake.declarations import Settings
+from paimon_lake.loads.group_versions import DECLARED
 from paimon_lake.loads.postgres.shared_slot import LSN
 from paimon_lake.protocol import PipelineError
 from paimon_lake.tables import open_lake
 
 
 def left_versions(settings: Settings) -> Iterator[str]:
-    """Yield one sentence for each database that is not consistent, or not declared, and whose group has versions."""
+    """Yield one sentence for each group with versions that loads made and that is not declared, and for each database
+    that is not consistent, or not declared.
+    """
     for name in _groups(settings):
         database = settings.postgres.get(name)
-        if database is not None and database.consistent:
+        if (database is not None and database.consistent) or name in settings.groups:
             continue
         try:
             versions = _versions(open_lake(settings).group(name))
         except PaimonError as error:
-            yield f"postgres.{name}: whether versions of its group are left is not known: {error}"
+            yield f"group {name}: whether versions are left is not known: {error}"
             continue
         if versions:
             why = "is not consistent any more" if database is not None else "is not declared any more"
+            what = "postgres." if LSN in _properties(open_lake(settings).group(name)) else "groups."
+            left = "is left" if len(versions) == 1 else "are left"
             yield (
-                f"postgres.{name} {why}, and {many(len(versions), 'version')} of its group are left, whose tags keep "
+                f"{what}{name} {why}, and {many(len(versions), 'version')} of its group {left}, whose tags keep "
                 f"snapshots from expiring: `paimon-lake release --group {name}` deletes them"
             )
 
 
 def release_versions(settings: Settings, name: str) -> list[str]:
-    """Delete the versions of the group of a database, and their tags; return one sentence, or nothing without versions.
+    """Delete the versions of a group that loads made, and their tags; return one sentence.
 
-    Raises PipelineError for a database that is consistent, and for a group that loads did not make.
+    Raises PipelineError for a group that is declared, a database that is consistent, and a group that loads did not
+    make.
     """
+    if name in settings.groups:
+        raise PipelineError(f"groups.{name} is declared: its loads publish versions; remove it from base.yaml first")
     database = settings.postgres.get(name)
     if database is not None and database.consistent:
         raise PipelineError(f"postgres.{name} is consistent: its loads publish versions; remove `consistent` first")
@@ -87,11 +97,18 @@ def _versions(group: Group) -> list[int]:
     Returns [] when the newest version with tables was not published by a load.
     """
     numbers, begun = group.store.numbers("version"), group.store.numbers("intent")
+    return sorted({*numbers, *begun}) if _properties(group).keys() & {LSN, DECLARED} else []
+
+
+def _properties(group: Group) -> Mapping[str, str]:
+    """Return the properties of the newest version with tables, else of the newest publish; {} if nothing can be
+    read.
+    """
+    numbers, begun = group.store.numbers("version"), group.store.numbers("intent")
     try:
         newest = next((one for at in reversed(numbers) if (one := group.store.version(at)).tables), None)
-        properties = (
-            newest.properties if newest is not None else group.store.intent(begun[-1]).properties if begun else {}
-        )
+        if newest is not None:
+            return newest.properties
+        return group.store.intent(begun[-1]).properties if begun else {}
     except (InvalidRequest, NotFound):
-        return []
-    return sorted({*numbers, *begun}) if LSN in properties else []
+        return {}
