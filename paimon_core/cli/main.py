@@ -37,8 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OutputError as error:
         discard_output()
         return _failed(args, f"cannot write to standard output: {error}. Changes of the command are not undone", 1)
-    except KeyboardInterrupt:
-        return _failed(args, "interrupted", 1)
+    except KeyboardInterrupt as stopped:
+        return _failed(args, "; ".join(["interrupted", *getattr(stopped, "__notes__", [])]), 1)
 
 
 def _run(args: argparse.Namespace) -> int:

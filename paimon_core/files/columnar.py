@@ -50,6 +50,19 @@ def read_parquet(stream: pa.NativeFile, split: FileSplit, select: Select) -> Ite
         first += len(batch)
 
 
+def row_count(stream: pa.NativeFile, kind: str) -> int:
+    """Return the number of rows of a Parquet or ORC file; raises ValueError or ArrowInvalid for an invalid file."""
+    if kind == "parquet":
+        import pyarrow.parquet as pq
+
+        check_raw_footer(*read_raw_footer(stream), statistics=False)
+        return int(pq.ParquetFile(stream).metadata.num_rows)
+    from pyarrow import orc
+
+    check_metadata(stream)
+    return int(orc.ORCFile(stream).nrows)
+
+
 def read_orc(stream: pa.NativeFile, split: FileSplit, select: Select) -> Iterator[Rows]:
     """Yield the rows of the stripes of a split.
 

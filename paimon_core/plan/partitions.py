@@ -35,12 +35,10 @@ def matching_partitions(context: TableContext, where: Where) -> Callable[[bytes]
     bound = predicate.bind(context.schema.fields)
     for column in sorted(predicate.columns):
         if column not in keys:
-            known = ", ".join(keys) or "none"
-            raise InvalidRequest(
-                f"table {context.name}: where uses {column!r}, which is not a partition column (partition columns: "
-                f"{known})",
-                column=column,
-            )
+            rule = f"which is not a partition column (partition columns: {', '.join(keys)})"
+            if not keys:
+                rule = f"but it selects partitions, and table {context.name} is not partitioned (no partition_by)"
+            raise InvalidRequest(f"table {context.name}: where uses {column!r}, {rule}", column=column)
     if not bound.columns:
         return lambda partition: bound.may_match({}, 1)
     fields = context.schema.partition_fields

@@ -119,6 +119,19 @@ def test_a_damaged_table_and_a_broken_log_are_problems_of_their_own(
     assert len(open_table(settings, "ods.many").inspect.files()) == 1
 
 
+def test_a_table_that_rests_after_an_error_is_a_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = lake(tmp_path)
+    next(iter(Path(open_table(settings, "ods.some").location).glob("bucket-0/data-*"))).unlink()
+    here = ["--configs", str(settings.folder)]
+    assert main(["maintain", *here]) == 1
+    capsys.readouterr()
+    for arguments in (["--dry-run"], []):
+        assert main(["maintain", *arguments, *here]) == 1
+        said = capsys.readouterr()
+        assert "paimon-lake maintain: ods.some: compact ods.some bucket 0 failed and after 1 failure" in said.err
+        assert "ods.some is not in order" in said.out
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = lake(tmp_path)
     here = ["--configs", str(settings.folder)]

@@ -56,7 +56,8 @@ def maintenance_sensor(
             reasons.append("no table has changed since nothing was worth its cost")
         else:
             plan = plan_lake(settings_now, sample_keys=False)
-            reasons += [repr(plan), *(f"{name}: {why}" for name, why in plan.unreadable.items())]
+            problems = {**plan.failing, **plan.unreadable}
+            reasons += [repr(plan), *(f"{name}: {why}" for name, why in problems.items())]
             cursor |= {"planned": now, "seen": seen}
             if plan.chosen:
                 cursor |= {"asked": now, "seen": {}}

@@ -42,8 +42,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def maintain(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Print the plan, run it and print the outcomes; with ``--dry-run``, only print the plan.
 
-    Return 1 when a table could not be examined, when work failed for another reason than a concurrent commit, or when
-    the log could not be written.
+    Return 1 when a table could not be examined, when work failed for another reason than a concurrent commit or rests
+    because it failed in an earlier run, or when the log could not be written.
     """
     from paimon_core.table.upkeep.maintenance_plan import plan_tables  # would make `--help` slow
 
@@ -67,12 +67,13 @@ def maintain(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     plan = plan_tables(
         tables, budget, actions=args.action or SAFE_ACTIONS, log=log, unreadable=None if is_one else unreadable
     )
-    value = {"plan": plan.to_plain(), "failures": dict(plan.unreadable)}
+    failures = {**plan.failing, **plan.unreadable}
+    value = {"plan": plan.to_plain(), "failures": failures}
     if args.dry_run:
         out.say(plan.text(), value)
-        return FAILED if plan.unreadable else 0
+        return FAILED if failures else 0
     if not out.as_json:
         out.say(plan.text(), None)
     report = plan.run()
     out.say(report.text(), {**value, **report.to_plain()})
-    return FAILED if plan.unreadable or report.failed or report.log_error else 0
+    return FAILED if failures or report.failed or report.log_error else 0

@@ -14,6 +14,7 @@ from paimon_core.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
+    from paimon_core.predicate import Predicate
     from paimon_core.table.table import Table
 
 _UNCHANGED = "nothing was changed: add --apply"
@@ -21,21 +22,17 @@ _UNCHANGED = "nothing was changed: add --apply"
 
 def delete(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Delete the rows that match."""
-    from paimon_core.table.rows.delete_update import check_delete
-    from paimon_core.table.rows.row_changes import check_takes_effect
+    from paimon_core.table.rows.delete_update import checked_delete
 
     table = table_of(catalog, args)
-    check_delete(table.context)  # so that no count announces a change that ``--apply`` would refuse
-    check_takes_effect(table.context)
-    rows = table.scan(where=args.where).count()
-    _change(table, args, out, rows, "delete", "deleted", lambda: table.delete(args.where))
+    where = checked_delete(table.context, args.where)  # no count announces a change that ``--apply`` would refuse
+    _change(table, args, out, _matching(table, where), "delete", "deleted", lambda: table.delete(args.where))
     return 0
 
 
 def update(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Give columns of the rows that match new values."""
-    from paimon_core.table.rows.delete_update import check_update
-    from paimon_core.table.rows.row_changes import check_takes_effect
+    from paimon_core.table.rows.delete_update import checked_update
 
     table = table_of(catalog, args)
     values: dict[str, Any] = dict.fromkeys(args.set_null)
@@ -50,11 +47,16 @@ def update(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
             raise InvalidRequest(
                 f"table {table.name} has no column {name!r}: its columns are {table.schema.names}", column=name
             )
-    check_update(table.context, values)
-    check_takes_effect(table.context)
-    rows = table.scan(where=args.where).count()
-    _change(table, args, out, rows, "update", "updated", lambda: table.update(args.where, values))
+    where = checked_update(table.context, args.where, values)
+    _change(table, args, out, _matching(table, where), "update", "updated", lambda: table.update(args.where, values))
     return 0
+
+
+def _matching(table: Table, where: Predicate) -> int:
+    """Return the number of rows that a change finds: it also merges rows of level 0 that reads leave out."""
+    from paimon_core.query.scan import new_scan
+
+    return new_scan(table.context.merging_level_0(), table.latest_snapshot(), None, where, None, pinned=False).count()
 
 
 def _change(table: Table, args: argparse.Namespace, out: Output, rows: int, would: str, done: str, act: Any) -> None:

@@ -31,7 +31,7 @@ def import_files(catalog: Catalog, args: argparse.Namespace, out: Output) -> int
     Without ``--rejects`` a row that does not fit is an error, and nothing is written.
     """
     from paimon_core.files.columns import written_fields
-    from paimon_core.files.reading import FileRules, read_split
+    from paimon_core.files.reading import FileRules, read_split, rows_of_splits
     from paimon_core.files.splits import cut_files, list_files
 
     table = table_of(catalog, args)
@@ -42,14 +42,16 @@ def import_files(catalog: Catalog, args: argparse.Namespace, out: Output) -> int
     rules = FileRules(form, fields, table.schema.fields, is_exact=args.columns is None, receive=receive)
     splits = [split for part in cut_files(list_files(args.file, None), form, 1) for split in part]
     read = [0]
-    progress = meter("import", "bytes", sum(split.end - split.start for split in splits))
+    progress = meter("import", "bytes" if form.is_text else "rows")
+    if progress.report is not None:
+        is_text = form.is_text
+        progress.total = sum(s.end - s.start for s in splits) if is_text else rows_of_splits(splits, form)
 
     def rows() -> Iterator[pa.RecordBatch]:
         for split in splits:
-            for piece in read_split(split, rules):
+            for piece in read_split(split, rules, progress.advance):
                 read[0] += len(piece)
                 yield from piece.to_batches()
-            progress.advance(split.end - split.start)
         progress.complete()
         if rejects is not None:
             rejects.publish()  # before the commit: a row is in the table or in this file

@@ -9,18 +9,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paimon_core.cli.output.cells import json_value
-from paimon_core.errors import CommitConflict, InvalidRequest
+from paimon_core.errors import AfterCommitFailed, CommitStateUnknown, InvalidRequest, PaimonError
 from paimon_core.files.file_format import FileFormat
 
 if TYPE_CHECKING:
     from paimon_core.files.rejects import Reject
 
 
+_COMMITTED = (CommitStateUnknown, AfterCommitFailed)
+"""Errors after which the rows are in the table, or may be."""
+
+
 class Rejects:
     """The file of rejects: one JSON object on each line, with the file, the place, the column, the reason and the row.
 
     The file appears under its name when all rows were read, and only if there are rejects. An error in the ``with``
-    block removes it, unless the rows may have been committed.
+    block removes it, unless the rows were committed or may have been; then the error names it.
     """
 
     def __init__(self, path: Path, form: FileFormat) -> None:
@@ -39,13 +43,22 @@ class Rejects:
             raise InvalidRequest(f"cannot write {self._path}: {error.strerror}") from None
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         with contextlib.suppress(OSError):  # a full disk; ``add`` or ``publish`` has raised the error before
             self._file.close()
-        is_withdrawn = self._is_published and kind is not None and issubclass(kind, (InvalidRequest, CommitConflict))
+        is_withdrawn = self._is_published and isinstance(error, PaimonError) and not isinstance(error, _COMMITTED)
         for path in (self._part, *([self._path] if is_withdrawn else [])):
             with contextlib.suppress(OSError):
                 path.unlink()
+        if error is not None and self._is_published and not is_withdrawn:
+            is_sure = isinstance(error, AfterCommitFailed)
+            rows = (
+                "the other rows were committed" if is_sure else "it is not known whether the other rows were committed"
+            )
+            note = f"rejected rows are in {self._path}; {rows}"
+            if isinstance(error, PaimonError):
+                raise type(error)(f"{error.message}; {note}", **error.facts) from error
+            error.add_note(note)
 
     def add(self, reject: Reject) -> None:
         """Write one row that does not fit; raises InvalidRequest when the file cannot be written."""

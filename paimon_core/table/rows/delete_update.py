@@ -21,6 +21,7 @@ from paimon_core.table.rows.row_changes import (
     Assignments,
     changed_rows,
     check_assignments,
+    check_literals,
     check_takes_effect,
     deleted_by_key,
     updated_by_key,
@@ -43,11 +44,20 @@ def in_this_process(change: Change, context: TableContext, plan: ScanPlan, where
 def delete(request: CommitRequest, where: Where, run: Run = in_this_process) -> Committed | None:
     """Delete the rows that match; see ``Table.delete``."""
     context = request.context
-    where = required_where(where, context.tracked().schema.fields, "delete")
+    where = checked_delete(context, where)
     if where.columns <= set(context.schema.partition_keys):
         return request.complete([], overwrite_target(context, where), operation="DELETE")
-    check_delete(context)
     return commit_change(request, where, partial(run, deleted_by_key if context.is_keyed else changed_rows))
+
+
+def checked_delete(context: TableContext, where: Where) -> Predicate:
+    """Return the predicate of a delete; raises the errors that the delete raises before it reads rows."""
+    context.options.check_writable(context.name)
+    found: Predicate = required_where(where, context.tracked().schema.fields, "delete")
+    if not found.columns <= set(context.schema.partition_keys):
+        check_delete(context)
+        check_takes_effect(context)
+    return found
 
 
 def check_delete(context: TableContext) -> None:
@@ -66,8 +76,7 @@ def update(
 ) -> Committed | None:
     """Set columns of the rows that match; see ``Table.update``."""
     context = request.context
-    where = required_where(where, context.tracked().schema.fields, "update")
-    check_update(context, assignments)
+    where = checked_update(context, where, assignments)
 
     def change(context: TableContext, plan: ScanPlan, where: Predicate) -> list[CommitMessage]:
         check_assignments(context, assignments)  # again, because the table may have been altered
@@ -75,6 +84,19 @@ def update(
         return run(partial(one, assignments=assignments), context, plan, where)
 
     return commit_change(request, where, change)
+
+
+def checked_update(context: TableContext, where: Where, assignments: Assignments) -> Predicate:
+    """Return the predicate of an update; raises the errors that the update raises before it reads rows.
+
+    Raises SchemaMismatch for a value that does not fit its column, also when no row matches.
+    """
+    context.options.check_writable(context.name)
+    found: Predicate = required_where(where, context.tracked().schema.fields, "update")
+    check_update(context, assignments)
+    check_literals(context, assignments)
+    check_takes_effect(context)
+    return found
 
 
 def check_update(context: TableContext, assignments: Assignments) -> None:

@@ -41,6 +41,7 @@ from paimon_core.read.split_reader import read_split
 from paimon_core.schema import SEQUENCE_NUMBER
 from paimon_core.table_indexes.bucket_vectors import Indexes, index_files_by_bucket, replace_vectors, vectors_in
 from paimon_core.table_indexes.vector_file import merged
+from paimon_core.write.default_values import conform_with_defaults
 from paimon_core.write.table_writer import TableWriter
 
 Assignments = Mapping[str, Any]
@@ -226,6 +227,25 @@ def check_assigned(context: TableContext, assignments: object) -> None:
                 f"table {context.name}: column {column!r} is part of the primary key and cannot be updated",
                 column=column,
             )
+
+
+def check_literals(context: TableContext, assignments: Assignments) -> None:
+    """Raise SchemaMismatch for a value that its column cannot hold; values that are computed from rows are not checked.
+
+    A value does not fit when its type is another one, it is too long or too large, or it is null in a NOT NULL column.
+    """
+    for column, value in assignments.items():
+        if callable(value):
+            continue
+        field = context.schema.by_name[column]
+        row = assigned(pa.table({column: pa.nulls(1, field.arrow.type)}), {column: value})
+        try:
+            conform_with_defaults(row, [field])
+        except SchemaMismatch as error:
+            reason = error.message.partition("; the first such row is ")[0]
+            raise SchemaMismatch(
+                f"table {context.name}: column {column!r} cannot be set to {value!r:.60}: {reason}", column=column
+            ) from None
 
 
 def check_references(values: Assignments, known: Collection[str], of: str, *, targets: bool = False) -> None:

@@ -15,10 +15,10 @@ from paimon_core.compact.compaction import Work as RunTasks
 from paimon_core.errors import InvalidRequest, PaimonError
 from paimon_core.health.places import counted, megabytes
 from paimon_core.health.plan.candidates import SAFE_ACTIONS, Budget, Candidate
-from paimon_core.health.plan.choice import LeftOut, choose
+from paimon_core.health.plan.choice import LeftOut, Reason, choose
 from paimon_core.health.plan.history import History, Place
 from paimon_core.health.plan.measured import Measured
-from paimon_core.health.plan.outcome import OutcomeLog
+from paimon_core.health.plan.outcome import FAILED, Outcome, OutcomeLog
 from paimon_core.health.plan.policy import Policy
 from paimon_core.health.plan.sampled import with_sampled_keys
 from paimon_core.health.plan.works import Work, works_of
@@ -70,8 +70,23 @@ class MaintenancePlan:
     histories: Mapping[Place, History] = field(default_factory=dict)
     """The state of the places for the next round, if the chosen work is done."""
     log: OutcomeLog | None = None
+    errors: Mapping[Place, str] = field(default_factory=dict)
+    """By place whose last work failed, other than by a conflict: the error."""
     host: str = ""
     """Where compactions run, if not in this process; speeds are learned for each place. "": this machine."""
+
+    @property
+    def failing(self) -> dict[str, str]:
+        """By name of a table with work that failed in an earlier run and now rests: the work, and the error.
+
+        The table is not in order, although this plan does nothing to it.
+        """
+        found: dict[str, str] = {}
+        for one in self.left_out:
+            error = self.errors.get(Place.of(one.candidate))
+            if one.reason is Reason.BACKS_OFF and error is not None:
+                found.setdefault(one.candidate.table, f"{name(one.candidate)} failed and {one.detail}: {error}")
+        return found
 
     @property
     def bytes(self) -> int:
@@ -105,6 +120,7 @@ class MaintenancePlan:
         left = [f"left out: {name(one.candidate)}: {one.reason}: {one.detail}" for one in self.left_out]
         lines = [head, *_first(lines), *_first(left)]
         lines += [f"{table} could not be examined: {why}" for table, why in self.unreadable.items()]
+        lines += [f"{table} is not in order: {why}" for table, why in self.failing.items()]
         return "\n".join(lines)
 
     def to_plain(self) -> dict[str, Any]:
@@ -183,7 +199,9 @@ def plan_tables(
     there; if ``unreadable`` is None and there is one table, its error is raised instead.
     """
     budget, policy = budget or Budget(), policy or Policy()
-    measured, histories = _learned(log, host or platform.node())
+    outcomes, histories = _learned(log)
+    measured = Measured.of(outcomes, host or platform.node()) if outcomes else Measured()
+    last = {Place.of(one.candidate): one for one in outcomes}
     works: dict[Candidate, Work] = {}
     raises = unreadable is None and len(tables) == 1
     failures = dict(unreadable or {})
@@ -213,16 +231,17 @@ def plan_tables(
         works=works,
         histories=choice.histories,
         log=log,
+        errors={place: one.error or "unknown error" for place, one in last.items() if one.status == FAILED},
         host=host,
     )
 
 
-def _learned(log: OutcomeLog | None, host: str) -> tuple[Measured, Mapping[Place, History]]:
-    """Return what the log says; a log that cannot be read is as good as none, and this is logged."""
+def _learned(log: OutcomeLog | None) -> tuple[Sequence[Outcome], Mapping[Place, History]]:
+    """Return the outcomes, the oldest first, and the histories of the log; a log that cannot be read is as good as none, and this is logged."""
     if log is None:
-        return Measured(), {}
+        return (), {}
     try:
-        return Measured.of(log.outcomes(), host), log.histories()
+        return log.outcomes(), log.histories()
     except PaimonError as error:
         _LOG.warning("the log of maintenance cannot be read, so nothing is known of earlier runs: %s", error)
-        return Measured(), {}
+        return (), {}

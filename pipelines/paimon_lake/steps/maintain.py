@@ -109,14 +109,14 @@ def maintain(
     if in_spark:  # speeds are others there
         plan = plan_lake(settings, budget, f"spark {settings.spark.master}")
     if dry_run:
-        return Maintained(plan.text(), problems=plan.unreadable)
+        return Maintained(plan.text(), problems={**plan.failing, **plan.unreadable})
     before = {name: state_of(plan.tables[name, "main"]) for name in dict.fromkeys(c.table for c in plan.chosen)}
     work = maintenance_work(spark()) if spark is not None and in_spark else None
     report = plan.run(properties={"pipeline.step": "maintain", **plain(properties)}, work=work)
     by_table: dict[str, list[Outcome]] = {}
     for outcome in report.outcomes:
         by_table.setdefault(outcome.candidate.table, []).append(outcome)
-    problems = dict(plan.unreadable)
+    problems = {**plan.failing, **plan.unreadable}
     for failed in report.failed:
         problems.setdefault(failed.candidate.table, failed.error or "")
     if report.log_error:

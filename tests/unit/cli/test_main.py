@@ -315,7 +315,7 @@ def test_commands_that_remove_nothing(run, table):
     assert run("compact", "db.t", "--full", *both)[1] == "snapshot 5 (COMPACT)\n"
     assert run("compact", "db.t", "--full")[1] == "nothing to do\n"
     assert "only an append table without buckets can be sorted" in run("compact", "db.t", "--order-by", "k")[2]
-    assert "where uses 'k', which is not a partition column" in run("compact", "db.t", "--partition", "k=1")[2]
+    assert "'k' is not a partition column (partition columns: day)" in run("compact", "db.t", "--partition", "k=1")[2]
     assert run("compact", "db.t", "--full", "--where", "day = 9")[1] == "nothing to do\n"
     assert "column 5" in run("rescale", "db.t", "--where", "day ~ 9")[2]
     assert "--strategy needs --order-by" in run("compact", "db.t", "--strategy", "zorder")[2]

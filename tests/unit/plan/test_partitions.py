@@ -20,5 +20,5 @@ def test_a_column_that_is_no_partition_column_is_refused_with_the_names_of_those
     with pytest.raises(InvalidRequest, match=r"uses 'v', which is not a partition column \(partition columns: p\)"):
         matching_partitions(fake_table(), (col("p") == "a") & (col("v") == 1))
     unpartitioned = TableContext.of("t", FsspecStorage("memory"), "/t", schema_of(fields_of(a="INT")))
-    with pytest.raises(InvalidRequest, match=r"uses 'a', which is not a partition column \(partition columns: none\)"):
+    with pytest.raises(InvalidRequest, match=r"uses 'a', but it selects partitions, and table t is not partitioned"):
         matching_partitions(unpartitioned, col("a") == 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -92,6 +93,26 @@ def test_a_table_that_cannot_be_read_does_not_stop_the_others(run, lake, monkeyp
     assert out.count("a.some could not be examined: corrupt-table: snapshot 1 is damaged") == 1
     monkeypatch.undo()
     assert files(lake, "a.much") == 1
+
+
+def test_a_table_whose_work_failed_stays_a_failure_while_it_rests(run, lake):
+    """The second run does nothing to the table, which is no success."""
+    lost = next(iter((Path(lake) / "a.db" / "some" / "bucket-0").glob("data-*")))
+    data = lost.read_bytes()
+    lost.unlink()
+    assert run()[0] == 1
+    for arguments in (["--dry-run"], []):
+        code, out, _ = run(*arguments)
+        assert (code, "a.some is not in order: compact a.some bucket 0 failed and after 1 failure, it rests" in out) == (1, True)
+        assert "corrupt-table" in out
+    assert run("a.much")[0] == 0
+    code, out, _ = run("--json")
+    assert (code, list(json.loads(out)["failures"])) == (1, ["a.some"])
+    rows = paimon.open_catalog(lake).system_table("sys.maintenance").to_arrow().to_pylist()
+    assert [(row["table_name"], row["status"]) for row in rows][-1] == ("a.some", "failed")
+    lost.write_bytes(data)
+    assert run("a.some", "--no-log")[0] == 0  # without the log nothing is known of earlier runs, so the work is done
+    assert files(lake, "a.some") == 1
 
 
 def test_a_log_that_cannot_be_written_is_told_and_the_work_is_done(run, lake, monkeypatch):

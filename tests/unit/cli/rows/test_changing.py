@@ -68,6 +68,62 @@ def test_wrong_changes_are_refused(table, command, arguments, problem):
     assert table.latest_snapshot().id == 1
 
 
+@pytest.fixture
+def narrow(place):
+    catalog = paimon.open_catalog(place)
+    catalog.create_database("shop")
+    columns = (
+        "id INT NOT NULL, code VARCHAR(3), size CHAR(1), price DECIMAL(4, 2) NOT NULL, raw BINARY(2), at TINYINT, "
+        "kind STRING DEFAULT 'x'"
+    )
+    table = catalog.create_table("shop.narrow", columns, primary_key=["id"], options={"bucket": "1"})
+    table.write([{"id": 1, "code": "a", "size": "s", "price": Decimal("1.00"), "raw": b"1", "at": 1, "kind": "y"}])
+    return table
+
+
+@pytest.mark.parametrize("where", ["id = 1", "id = 2"])
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (["--set", "code=abcd"], "column 'code' cannot be set to 'abcd': column 'code' is VARCHAR(3) but a value has"),
+        (["--set", "size=xl"], "column 'size' is CHAR(1) but a value has the length 2"),
+        (["--set", "raw=abc"], "column 'raw' is BINARY(2) but a value has the length 3"),
+        (["--set-null", "price"], "column 'price' is NOT NULL"),
+        (["--set", "price=100.00"], "'100.00' is no value of column 'price', which is DECIMAL(4, 2)"),
+        (["--set", "at=300"], "'300' is no value of column 'at', which is TINYINT"),
+    ],
+)
+def test_a_count_refuses_values_that_the_update_would_refuse(narrow, command, where, change, problem):
+    dry = command("update", "shop.narrow", *change, "--where", where)
+    assert (dry[0], problem in dry[1]) == (2, True), dry
+    assert command("update", "shop.narrow", *change, "--where", where, "--apply") == dry
+    assert narrow.latest_snapshot().id == 1
+
+
+def test_a_null_becomes_the_default(narrow, command):
+    assert command("update", "shop.narrow", "--set-null", "kind", "--where", "id = 1")[0] == 0
+    assert command("update", "shop.narrow", "--set-null", "kind", "--where", "id = 1", "--apply")[0] == 0
+    assert narrow.scan(["kind"]).to_arrow().to_pylist() == [{"kind": "x"}]
+
+
+def test_a_delete_of_partitions_is_announced_where_it_is_done(table, command):
+    table.alter("SET ('ignore-delete' = 'true')")
+    for more in ([], ["--apply"]):
+        assert command("delete", "shop.orders", "--where", "id = 1", *more)[0] == 2
+        assert command("delete", "shop.orders", "--where", "day = 'mon'", *more)[0] == 0
+    assert prices(table.refresh()) == {}
+
+
+def test_rows_of_level_0_that_reads_leave_out_are_counted(place, command):
+    catalog = paimon.open_catalog(place)
+    catalog.create_database("shop")
+    options = {"bucket": "1", "deletion-vectors.enabled": "true", "write-only": "true"}
+    table = catalog.create_table("shop.t", {"id": "INT NOT NULL"}, primary_key="id", options=options)
+    table.write([{"id": 1}, {"id": 2}])
+    assert table.scan().count() == 0
+    assert command("delete", "shop.t", "--where", "id = 1")[1].startswith("would delete 1 row ")
+
+
 @pytest.mark.parametrize("change", [["delete"], ["update", "--set", "price=1"]])
 def test_changes_that_a_table_refuses_are_not_announced(place, command, change):
     catalog = paimon.open_catalog(place)

@@ -3,11 +3,16 @@
 import json
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 
 import paimon_core as paimon
-from paimon_core.errors import CommitConflict, CommitStateUnknown
+from paimon_core import progress_meter
+from paimon_core.errors import AfterCommitFailed, CommitConflict, CommitStateUnknown, NotFound, StorageError
+from paimon_core.files import columnar, lines
+from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 
 HEAD = "id,name,price\n"
 
@@ -130,7 +135,17 @@ def test_another_file_is_not_replaced(table, command, tmp_path):
     assert (code, "No such file or directory" in printed) == (2, True)
 
 
-@pytest.mark.parametrize(("error", "stays"), [(CommitConflict, False), (CommitStateUnknown, True)])
+@pytest.mark.parametrize(
+    ("error", "stays"),
+    [
+        (CommitConflict, ""),
+        (StorageError, ""),
+        (NotFound, ""),
+        (CommitStateUnknown, "it is not known whether the other rows were committed"),
+        (AfterCommitFailed, "the other rows were committed"),
+        (KeyboardInterrupt, "it is not known whether the other rows were committed"),
+    ],
+)
 def test_rejects_stay_when_the_rows_may_have_been_committed(table, command, tmp_path, monkeypatch, error, stays):
     (tmp_path / "a.csv").write_text(HEAD + "x,a,1\n")
 
@@ -139,5 +154,51 @@ def test_rejects_stay_when_the_rows_may_have_been_committed(table, command, tmp_
         raise error("a fault")
 
     monkeypatch.setattr(paimon.Table, "write", write)
-    assert command("import", "shop.orders", tmp_path / "a.csv", "--rejects", tmp_path / "r")[0] == 1
-    assert (tmp_path / "r").exists() is stays
+    code, printed = command("import", "shop.orders", tmp_path / "a.csv", "--rejects", tmp_path / "r")
+    assert (code, (tmp_path / "r").exists()) == (2 if error is NotFound else 1, bool(stays))
+    assert (f"rejected rows are in {tmp_path / 'r'}" in printed) is bool(stays)
+    assert stays in printed
+    assert sorted(p.name for p in tmp_path.iterdir()) == (["a.csv", "r"] if stays else ["a.csv"])
+
+
+def test_a_storage_error_of_the_commit_leaves_no_rejects(table, command, tmp_path, monkeypatch):
+    (tmp_path / "a.csv").write_text(HEAD + "x,a,1\n1,b,2\n")
+
+    def fail(self, *arguments, **more):
+        raise StorageError("the disk is gone")
+
+    monkeypatch.setattr(SnapshotStore, "create", fail)
+    code, printed = command("import", "shop.orders", tmp_path / "a.csv", "--rejects", tmp_path / "r")
+    assert (code, "the disk is gone" in printed) == (1, True), printed
+    assert [p.name for p in tmp_path.iterdir()] == ["a.csv"]
+    assert table.latest_snapshot() is None
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "total"),
+    [("a.parquet", "rows", 4000), ("a.orc", "rows", 4000), ("a.csv", "bytes", None), ("a.csv.gz", "bytes", None)],
+)
+def test_the_progress_of_one_file_counts_parts_of_it(table, command, tmp_path, monkeypatch, name, unit, total):
+    monkeypatch.setattr(progress_meter, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(columnar, "_BATCH_ROWS", 1000)
+    monkeypatch.setattr(lines, "BLOCK_BYTES", 4096)
+    data = pa.table({"id": pa.array(range(4000), pa.int32()), "name": ["a"] * 4000, "price": [1] * 4000})
+    path = tmp_path / name
+    if name == "a.parquet":
+        pq.write_table(data, path)
+    elif name == "a.orc":
+        orc.write_table(data, path, stripe_size=1000)
+    else:
+        with pa.CompressedOutputStream(path, "gzip") if name.endswith(".gz") else path.open("wb") as stream:
+            pa.csv.write_csv(data, stream)
+    told = []
+    with progress_meter.progress(told.append):
+        assert command("import", "shop.orders", path)[0] == 0
+    own = [state for state in told if state.operation == "import"]
+    assert {(state.unit, state.total) for state in own} == {(unit, total or path.stat().st_size)}
+    assert [state.done for state in own] == sorted(state.done for state in own)
+    assert own[-1].is_complete
+    assert own[-1].done == own[-1].total
+    if name in ("a.parquet", "a.csv"):  # the ORC file is one stripe, the compressed one a single block
+        assert len({state.done for state in own}) > 2
+        assert own[0].seconds_left is not None

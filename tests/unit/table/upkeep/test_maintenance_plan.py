@@ -128,6 +128,7 @@ def test_a_commit_in_between_is_a_conflict_of_its_bucket_only_and_the_place_rest
     assert [(one.candidate.bucket, one.reason) for one in again.left_out if one.candidate.action == "compact"] == [
         (0, Reason.BACKS_OFF)
     ]
+    assert again.failing == {}  # a conflict is no error of the table
     later = clock.now_millis() + 10**7
     monkeypatch.setattr(clock, "now_millis", lambda now=None: later if now is None else now)
     assert {c.bucket for c in table.plan_maintenance(log=log).chosen} == {0, 1}
