@@ -65,10 +65,20 @@ class Displayed:
 
 
 class DisplayedText:
-    """A base of classes whose ``str`` is a readable text: notebooks show this text."""
+    """A base of classes whose ``str`` is a readable text: terminals and notebooks show this text."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return text_html(str(self))
+
+
+def text_html(text: str) -> str:
+    """Return a text of several lines as HTML."""
+    return f"<pre>{html.escape(text)}</pre>"
 
 
 def time_text(millis: int) -> str:

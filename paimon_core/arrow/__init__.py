@@ -13,12 +13,14 @@ Core functions:
 from paimon_core.arrow.conform import conform, one_nan
 from paimon_core.arrow.forms import labelled, loose
 from paimon_core.arrow.inferred_fields import merged_table
+from paimon_core.arrow.python_rows import gaps, table_of_rows
 from paimon_core.arrow.streams import GATHER_BYTES, Convert, gather, open_stream, read_tables
 
 __all__ = [
     "GATHER_BYTES",
     "Convert",
     "conform",
+    "gaps",
     "gather",
     "labelled",
     "loose",
@@ -26,4 +28,5 @@ __all__ = [
     "one_nan",
     "open_stream",
     "read_tables",
+    "table_of_rows",
 ]

@@ -73,6 +73,15 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]], fields: Sequence[DataField]
     return pa.table(columns)
 
 
+def gaps(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Return the names that some rows have and others lack, each with the position of the first row that lacks it."""
+    if not rows or all(row.keys() == rows[0].keys() for row in rows):
+        return {}
+    names = dict.fromkeys(name for row in rows for name in row)
+    lacking = ((name, next((at for at, row in enumerate(rows) if name not in row), None)) for name in names)
+    return {name: at for name, at in lacking if at is not None}
+
+
 def inferred_array(values: Sequence[Any], path: str, rows: Sequence[int]) -> pa.Array:
     """Return the values with the type that Arrow infers; raises SchemaMismatch with the first value of another type."""
     plain = [_plain(value) for value in values]

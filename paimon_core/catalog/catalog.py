@@ -147,7 +147,8 @@ class Catalog(Protocol):
         """Create a table from a ``pa.Schema``, a dict ``{"id": "BIGINT NOT NULL"}``, a text or a Spark StructType.
 
         A schema as text lists columns as in SQL: ``"id BIGINT NOT NULL, v INT COMMENT 'value'"``. Objects that export
-        an Arrow schema are accepted as well, such as a pandas or polars DataFrame, of which only the columns are used.
+        an Arrow schema are accepted as well, such as a frame of pandas or polars or a relation of DuckDB, of which only
+        the columns are used.
         ``primary_key`` and ``partition_by`` are the name of a column, or a list of names. The ``arrow_schema`` of a
         table contains its exact types, comments, defaults and field ids: a table that is created from this schema has
         the same columns. ``types`` gives the exact Paimon types of columns whose type Arrow cannot express: ``{"code":

@@ -89,10 +89,19 @@ def _converted(schema: Any) -> pa.Schema:
         return pa.schema([annotated_field(*_column(name, text)) for name, text in schema.items()])
     if hasattr(schema, "jsonValue"):  # a StructType of Spark
         return from_spark_json(schema.jsonValue())
-    if hasattr(schema, "__arrow_c_schema__"):
-        return pa.schema(schema)
-    if hasattr(schema, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(schema).schema
+    if hasattr(schema, "collect_batches"):  # a LazyFrame: no row is computed
+        schema = schema.head(0).collect()
+    try:
+        if hasattr(schema, "__arrow_c_schema__"):
+            return pa.schema(schema)
+        if hasattr(schema, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(schema).schema
+    except (
+        pa.ArrowException,
+        TypeError,
+        OverflowError,
+    ) as error:  # such as a column with values of two types
+        raise InvalidRequest(f"the {type(schema).__name__} has no Arrow schema: {error}") from error
     raise InvalidRequest(
         "schema must be a pyarrow.Schema or an object that exports one, a dict of names to type texts, "
         f"columns as SQL text, or a StructType, not {type(schema).__name__}"

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from paimon_core.compact.task import CompactionTask
+from paimon_core.display import Displayed, Summary, named
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.storage.paths import POSTPONE_BUCKET
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class CompactReport:
+class CompactReport(Displayed):
     """The compactions that ran, and the committed snapshots. A report is false when nothing was committed.
 
     >>> report = table.compact()  # doctest: +SKIP
@@ -62,13 +63,11 @@ class CompactReport:
         """Whether anything was committed."""
         return bool(self.snapshots)
 
-    def __repr__(self) -> str:
-        """Return the counts and the ids of the snapshots."""
-        ids = [snapshot.id for snapshot in self.snapshots]
-        return (
-            f"CompactReport(tasks={len(self.tasks)}, input_files={self.input_files}, input_bytes={self.input_bytes}, "
-            f"files_written={self.files_written}, rows_rewritten={self.rows_rewritten}, snapshots={ids})"
-        )
+    def _summary(self) -> Summary:
+        counts = (("tasks", len(self.tasks)), ("input_files", self.input_files), ("input_bytes", self.input_bytes))
+        written = (("files_written", self.files_written), ("rows_rewritten", self.rows_rewritten))
+        ids = [str(snapshot.id) for snapshot in self.snapshots]
+        return Summary("", (*counts, *written, ("snapshots", named(ids)), ("conflicts", self.conflicts or None)))
 
     def followed_by(self, later: CompactReport) -> CompactReport:
         """Return one report of this compaction and a later compaction."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from paimon_core.display import Displayed, Summary
 from paimon_core.metadata.buckets import by_bucket
 from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
 from paimon_core.metadata.manifests.entries import ManifestEntry
@@ -41,8 +42,8 @@ class Assignment:
     """For cross-partition upsert: the snapshot from which the assigner read all keys; None: no keys were read."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommitMessage:
+@dataclass(frozen=True, slots=True, repr=False)
+class CommitMessage(Displayed):
     """The files that a commit adds to and deletes from one bucket; the changes are visible only after the commit."""
 
     partition: bytes
@@ -73,6 +74,11 @@ class CommitMessage:
 
     assignment: Assignment | None = None
     """How the keys of ``new_files`` were assigned to dynamic buckets; None when no keys were assigned."""
+
+    def _summary(self) -> Summary:
+        files = tuple((name, len(getattr(self, name)) or None) for name in (*_FILE_MEMBERS, *_INDEX_MEMBERS))
+        rows = sum(file.row_count for file in self.new_files)
+        return Summary(f"bucket {self.bucket}", (("rows", rows), *files), (("partition", self.partition.hex()),))
 
     @property
     def is_empty(self) -> bool:

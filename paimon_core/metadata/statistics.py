@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from paimon_core.codec.json_text import parse_json
+from paimon_core.display import Displayed, Summary, named
 from paimon_core.errors import CorruptTable
 from paimon_core.limits import metadata_text
 from paimon_core.storage.storage import Storage
@@ -40,8 +41,8 @@ _MEMBERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Statistics:
+@dataclass(frozen=True, slots=True, repr=False)
+class Statistics(Displayed):
     """The statistics of one snapshot: number and total bytes of its merged rows, and statistics by column name."""
 
     snapshot_id: int
@@ -49,6 +50,12 @@ class Statistics:
     row_count: int | None = None
     size_bytes: int | None = None
     columns: Mapping[str, ColumnStatistics] = field(default_factory=dict)
+
+    def _summary(self) -> Summary:
+        shown = ("distinct_count", "min", "max", "null_count", "avg_len", "max_len")
+        rows = [(name, *(getattr(column, one) for one in shown)) for name, column in self.columns.items()]
+        facts = (("rows", self.row_count), ("bytes", self.size_bytes), ("columns", named(list(self.columns))))
+        return Summary(f"snapshot {self.snapshot_id}", facts, (), ("column", *shown), rows)
 
     def to_json(self) -> str:
         """Return the text of the file, with Java's members; None values are left out.

@@ -84,7 +84,7 @@ class Analysis:
         ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ScanExplanation(DisplayedText):
     """A scan plan in numbers; ``str`` returns a few lines of text, ``to_dict`` returns plain values."""
 

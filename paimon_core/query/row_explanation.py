@@ -68,7 +68,7 @@ class FieldChoice:
     versions: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RowExplanation(DisplayedText):
     """The versions of one row in merge order; ``str`` returns the explanation as a text."""
 

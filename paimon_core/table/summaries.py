@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from paimon_core.display import Summary, time_text
+from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 
@@ -29,3 +31,9 @@ def table_summary(context: TableContext, pinned: Snapshot | None) -> Summary:
     header = ("column", "type", "default", "comment")
     rows = [(f.name, f.type, f.default, f.description) for f in schema.fields]
     return Summary(place(context, pinned), (), tuple(details), header, rows)
+
+
+def prepared_summary(context: TableContext, draft: Snapshot, messages: Sequence[CommitMessage]) -> Summary:
+    """Return the summary of a commit that is not yet published."""
+    rows = sum(file.row_count for message in messages for file in message.new_files)
+    return Summary(context.name, (("draft", draft.id), ("rows", rows), ("messages", len(messages))))

@@ -235,7 +235,7 @@ class WritableTable(TableView):
     def merge(
         self,
         source: Any,
-        on: Sequence[str],
+        on: str | Sequence[str],
         *,
         when_matched: Changing | Sequence[Changing] | None = _UPDATE,
         when_not_matched: Insert | Sequence[Insert] | None = _INSERT,
@@ -245,10 +245,11 @@ class WritableTable(TableView):
     ) -> Snapshot | None:
         """Update, delete and insert rows by the rows of ``source``, in one commit; None when nothing changes.
 
-        A row of the table matches a row of the source when all columns ``on`` are equal; nulls match nothing. By
-        default, matching rows of the table get the values of the source, and source rows without a match are inserted:
+        A row of the table matches a row of the source when all columns ``on`` (a name, or several) are equal; nulls
+        match nothing. By default, matching rows of the table get the values of the source, and source rows without a
+        match are inserted:
 
-        >>> orders.merge(changes, on=["id"])  # doctest: +SKIP
+        >>> orders.merge(changes, on="id")  # doctest: +SKIP
         >>> orders.merge(
         ...     changes,
         ...     on=["id"],
@@ -256,7 +257,8 @@ class WritableTable(TableView):
         ...     when_not_matched=Insert(source_where=col("op") != "D"),
         ... )  # doctest: +SKIP
 
-        ``source`` has one of the forms that ``write`` takes, and is held in memory. Its columns are converted to the
+        ``source`` has one of the forms that ``write`` takes, and is held in memory; when an update sets all columns and
+        nothing is deleted, all of its dicts must have the same names. Its columns are converted to the
         types of the table; each must be a column of the table or be named by a clause. For each row, the first clause
         of the list applies whose conditions are true: ``where`` tests the row of the table, ``source_where`` the row of
         the source. When several rows of the source change one row of the table, the merge raises InvalidRequest, which

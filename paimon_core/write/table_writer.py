@@ -8,7 +8,7 @@ messages are committed. ``abort``, and the end of a ``with`` block, delete the f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
@@ -16,8 +16,9 @@ from typing import Any, Self, TypeVar, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.arrow import Convert, one_nan, read_tables
+from paimon_core.arrow import gaps, one_nan, read_tables, table_of_rows
 from paimon_core.arrow.byte_budget import cut
+from paimon_core.display import Displayed, Summary
 from paimon_core.errors import InvalidRequest, SchemaMismatch, StorageError
 from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.metadata.commit_message import CommitMessage
@@ -25,7 +26,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.parallel_work import run_parallel, thread_count
 from paimon_core.progress_meter import meter
-from paimon_core.schema import RETRACTS, VALUE_KIND, DataField, RowKind
+from paimon_core.schema import RETRACTS, VALUE_KIND, RowKind
 from paimon_core.storage.paths import POSTPONE_BUCKET
 from paimon_core.write.bucket_assigner import BucketAssigner, IndexUpdate
 from paimon_core.write.bucket_writer import AppendBucketWriter, BucketWriter, KeyedBucketWriter
@@ -51,7 +52,7 @@ _TOGETHER = 64
 """The largest number of small buckets that one merge combines."""
 
 
-class TableWriter:
+class TableWriter(Displayed):
     """Writes rows of one table to files; ``flush`` returns the commit messages that make the rows visible."""
 
     def __init__(
@@ -83,6 +84,7 @@ class TableWriter:
         self._shared_bytes = 0
         self._lane = lane
         self._given: set[str] = set()
+        self._gaps: set[str] = set()
         self._progress = meter("write", "rows")
         self._failed = False
         self._fixed_counts: dict[bytes, int] = {}
@@ -101,6 +103,9 @@ class TableWriter:
         """The table, with the schema of the rows that are written next."""
         return self._context
 
+    def _summary(self) -> Summary:
+        return Summary(self._context.name, (("rows_received", self.rows_received),))
+
     def _use(self, context: TableContext) -> None:
         """Write the next rows with another schema of the table; the caller has flushed all buffered rows."""
         self._context = self._sequences.context = context
@@ -116,7 +121,7 @@ class TableWriter:
         batch is written then. When ``kinds`` is a column, not a name, all data is read into memory.
         """
         self._check_usable()
-        dicts, first_row = self._dict_conversion(), 0
+        dicts, first_row = self._of_dicts, 0
         if kinds is not None and not isinstance(kinds, str):
             tables = list(read_tables(data, dicts))
             codes = kind_codes(kinds, sum(map(len, tables)), "kinds")
@@ -140,9 +145,15 @@ class TableWriter:
         """The columns of the table that no batch so far had."""
         return [name for name in self._context.schema.names if name not in self._given]
 
-    def _dict_conversion(self) -> Sequence[DataField] | Convert:
-        """Return the columns by which dicts are converted, or the function that converts them."""
-        return self._context.schema.fields
+    @property
+    def sometimes_absent(self) -> list[str]:
+        """The columns of the table that some dicts so far had, and others not."""
+        return [name for name in self._context.schema.names if name in self._gaps]
+
+    def _of_dicts(self, rows: Sequence[Mapping[str, Any]], first_row: int) -> pa.Table:
+        """Return dicts as a table, and note the columns that only some of them have."""
+        self._gaps.update(gaps(rows))
+        return table_of_rows(rows, self._context.schema.fields, first_row)
 
     def _write(self, table: pa.Table, codes: pa.Array | None, first_row: int) -> None:
         """Add one batch; ``codes`` has the row kinds.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
@@ -107,6 +108,9 @@ COLUMNS: dict[str, Case] = {
     "a text that is open": created(InvalidRequest, "a INT COMMENT 'x", "'|end|expected"),
     "a schema that is a number": created(InvalidRequest, 7, "schema must be", "int"),
     "a schema that is a list": created(InvalidRequest, ["a"], "schema must be", "list"),
+    "a frame with a column of two types": created(
+        InvalidRequest, lambda: pd.DataFrame({"a": [1, "x"]}), "the DataFrame has no Arrow schema", "'x'", "column a"
+    ),
     "a name twice": created(InvalidRequest, pa.schema([("a", pa.int8()), ("a", pa.int8())]), "'a' appears twice"),
     "a name twice in a text": created(InvalidRequest, "a INT, a INT", "'?a'?", "twice|distinct"),
     "a blank name": created(InvalidRequest, {" ": "INT"}, "blank"),

@@ -1,5 +1,7 @@
 """What catalogs, tables, scans and other handles show of themselves (resembles issue 29)."""
 
+import html
+
 import pytest
 
 import paimon_core as paimon
@@ -85,8 +87,26 @@ def test_the_html_of_a_table_has_its_columns_and_escapes_its_comment(table):
     assert "<b>" not in html
 
 
-def test_an_explanation_is_shown_as_its_text(table):
-    assert table.scan().explain()._repr_html_().startswith("<pre>")
+def test_explanations_are_shown_as_their_text(table):
+    for explanation in (table.scan().explain(), table.explain_row({"id": 1})):
+        assert repr(explanation) == str(explanation)
+        assert explanation._repr_html_() == f"<pre>{html.escape(str(explanation))}</pre>"
+    assert table.plan_maintenance()._repr_html_().startswith("<pre>0 pieces of work")
+    assert table.maintain()._repr_html_().startswith("<pre>")
+
+
+def test_messages_writers_and_statistics_show_one_line_and_html(table):
+    with table.writer() as writer:
+        writer.write([{"id": 2, "price": 3.0}])
+        (message,) = writer.flush()
+        values = [(writer, "TableWriter(shop.orders, rows_received=1)"), (message, "CommitMessage(bucket 0, rows=1, ")]
+    table.analyze()
+    statistics = table.statistics()
+    assert "<td>price</td>" in statistics._repr_html_()
+    for value, start in [*values, (statistics, "Statistics(snapshot 1, rows=1, bytes=")]:
+        assert repr(value).startswith(start)
+        assert len(repr(value)) < 150
+        assert "<table" in value._repr_html_()
 
 
 def test_plans_reports_and_values_show_one_line_and_html(table):
@@ -101,6 +121,9 @@ def test_plans_reports_and_values_show_one_line_and_html(table):
         (table.tags.list()[0], "Tag(first, snapshot=1, committed="),
         (table.scan().splits()[0], "Split(bucket "),
         (table.changes(1, 2).prove(), "Proof(shop.orders, start=1, end=2, buckets="),
+        (table.compact(full=True), "CompactReport(tasks=1, input_files=2, input_bytes="),
+        (table.diff(1, 2).summary(), "DiffSummary(added=1, removed=0, changed=0, columns={})"),
+        (table.prepare([{"id": 3, "price": 1.0}]), "Prepared(shop.orders, draft=4, rows=1, messages=1)"),
         (maintenance.apply(plan), "ExpireReport(shop.orders, expired=1, earliest=2, files="),
     ]
     for value, start in values:

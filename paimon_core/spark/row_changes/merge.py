@@ -35,7 +35,7 @@ def merge_spark(
     spark: SparkSession,
     table: Table,
     source: DataFrame,
-    on: Sequence[str],
+    on: str | Sequence[str],
     *,
     when_matched: Update | Delete | Sequence[Update | Delete] | None = _UPDATE,
     when_not_matched: Insert | Sequence[Insert] | None = _INSERT,

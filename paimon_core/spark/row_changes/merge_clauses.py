@@ -18,7 +18,7 @@ from paimon_core.spark.row_changes.expressions import SOURCE, checked_values, re
 from paimon_core.spark.row_changes.merge_source import check_names, fields_of
 from paimon_core.table.rows.merge import check_by_key
 from paimon_core.table.rows.merge_clauses import Clauses, Delete, Insert, Update, clauses_of, set_of, values_of
-from paimon_core.table.rows.merge_source import check_on
+from paimon_core.table.rows.merge_source import columns_on
 
 Given = Update | Delete | Insert
 
@@ -64,7 +64,7 @@ class SparkClauses:
         context: TableContext, source: DataFrame, on: Any, matched: Any, not_matched: Any, by_source: Any
     ) -> SparkClauses:
         """Check the clauses; raises InvalidRequest and SchemaMismatch as ``Table.merge`` does."""
-        check_on(context, on)
+        on = columns_on(context, on)
         check_names(source, on)
         fields = fields_of(source, context)
         groups = [_listed(group) for group in (matched, by_source, not_matched)]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow.compute as pc
 
+from paimon_core.display import Displayed, Summary
 from paimon_core.errors import InvalidRequest
 from paimon_core.lsm.equality import equal_values
 from paimon_core.lsm.gather import contiguous
@@ -20,8 +21,8 @@ from paimon_core.table.changes.difference import difference
 from paimon_core.table.changes.versions import Bound, find_version
 
 
-@dataclass(frozen=True, slots=True)
-class DiffSummary:
+@dataclass(frozen=True, slots=True, repr=False)
+class DiffSummary(Displayed):
     """The numbers of rows that differ between two versions."""
 
     added: int
@@ -33,6 +34,10 @@ class DiffSummary:
     """For each column, the number of changed rows that have another value in this column; columns without differences
     are left out.
     """
+
+    def _summary(self) -> Summary:
+        counts = (("added", self.added), ("removed", self.removed), ("changed", self.changed))
+        return Summary("", (*counts, ("columns", dict(self.columns))))
 
 
 @dataclass(frozen=True, repr=False)

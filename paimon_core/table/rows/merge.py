@@ -17,7 +17,7 @@ from paimon_core.table.rows.merge_rows import Merge, merged_by_key, merged_rows
 from paimon_core.table.rows.merge_source import MergeSource
 
 
-def merge(request: CommitRequest, source: Any, on: Sequence[str], clauses: Clauses) -> Committed | None:
+def merge(request: CommitRequest, source: Any, on: str | Sequence[str], clauses: Clauses) -> Committed | None:
     """Update, delete and insert rows by the rows of ``source``; see ``Table.merge``."""
     own = request.context
     rows = MergeSource.read(own, source, on, clauses)
@@ -29,7 +29,7 @@ def merge(request: CommitRequest, source: Any, on: Sequence[str], clauses: Claus
     def change(context: TableContext, plan: ScanPlan, where: Predicate | None) -> list[CommitMessage]:
         fitting = rows
         if context is not own:  # the table was altered after the source was read
-            fitting = MergeSource.read(context, rows.rows, on, clauses)
+            fitting = MergeSource.read(context, rows.rows, rows.on, clauses)
             clauses.check(context, fitting.rows.column_names, fitting.fields, fitting.on)
         found = Merge(context, fitting, clauses)
         return (merged_by_key if context.is_keyed else merged_rows)(found, plan, where)

@@ -74,6 +74,12 @@ class Clauses:
         return self.matched + self.not_matched_by_source
 
     @property
+    def updates_all(self) -> bool:
+        """Whether matching rows get all columns of their row of the source, and none is deleted."""
+        updates = [isinstance(clause, Update) for clause in self.matched]
+        return all(updates) and any(isinstance(c, Update) and c.set is None for c in self.matched)
+
+    @property
     def source_columns(self) -> frozenset[str]:
         """The source columns that the values and conditions of the clauses use."""
         named = {

@@ -7,7 +7,7 @@ NaN, and -0.0 equals 0.0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import and_
@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.arrow import conform, read_tables
+from paimon_core.arrow import conform, gaps, read_tables, table_of_rows
 from paimon_core.errors import InvalidRequest, SchemaMismatch, listed
 from paimon_core.lsm.gather import is_long, take_rows, with_contiguous
 from paimon_core.metadata.context import TableContext
@@ -55,11 +55,17 @@ class MergeSource:
 
         Raises InvalidRequest and SchemaMismatch, which name the column, for data that does not fit the table.
         """
-        check_on(context, on)
+        on = columns_on(context, on)
         extra, tested = clauses.source_columns, clauses.condition_columns
         fields = [replace(f, type=f.type.with_nullable(True), default=None) for f in context.schema.fields]
         known, tables, first_row = set(context.schema.names), [], 0
-        for table in read_tables(data, fields, _READ_BYTES):
+
+        def converted(rows: Sequence[Mapping[str, Any]], first: int) -> pa.Table:
+            if clauses.updates_all:
+                refuse_gaps(rows, first, on)
+            return table_of_rows(rows, fields, first)
+
+        for table in read_tables(data, converted, _READ_BYTES):
             others = [n for n in table.column_names if n in extra and n not in known]
             if not table.column_names:
                 continue
@@ -80,7 +86,7 @@ class MergeSource:
         used = [f for f in fields if f.name in rows.column_names]
         used += [_field(rows, n) for n in rows.column_names if n in tested and n not in known]
         short = [name for name in rows.column_names if not is_long(rows[name])]
-        return MergeSource(with_contiguous(rows, short), tuple(used), tuple(on))
+        return MergeSource(with_contiguous(rows, short), tuple(used), on)
 
     @cached_property
     def _keys(self) -> KeyNumbers:
@@ -153,16 +159,40 @@ def selected(rows: pa.Table, where: Predicate | None, fields: Sequence[DataField
     return np.asarray(pc.fill_null(where.bind(fields).mask(rows), False), np.bool_)
 
 
-def check_on(context: TableContext, on: Any) -> None:
-    """Raise InvalidRequest or SchemaMismatch unless ``on`` is a list of columns by which rows can be matched."""
-    if not isinstance(on, list | tuple) or not on or any(not isinstance(n, str) for n in on) or len(set(on)) < len(on):
-        raise InvalidRequest(f"on must be a list of different columns, not {on!r:.80}")
-    for name in on:
+def columns_on(context: TableContext, on: Any) -> tuple[str, ...]:
+    """Return the columns ``on``: a name, or a list of names.
+
+    Raises InvalidRequest or SchemaMismatch unless rows can be matched on them.
+    """
+    names = (on,) if isinstance(on, str) else on
+    if (
+        not isinstance(names, list | tuple)
+        or not names
+        or any(not isinstance(n, str) for n in names)
+        or len(set(names)) < len(names)
+    ):
+        raise InvalidRequest(f"on must be a column or a list of different columns, not {on!r:.80}")
+    for name in names:
         field = context.schema.by_name.get(name)
         if field is None:
             raise SchemaMismatch(f"table {context.name} has no column {name!r:.80} to match on", column=name)
         if field.type.root in NESTED_ROOTS or field.type.root is TypeRoot.VARIANT:
             raise InvalidRequest(f"column {name!r} is {field.type}: rows cannot be matched on it", column=name)
+    return tuple(names)
+
+
+def refuse_gaps(rows: Sequence[Mapping[str, Any]], first_row: int, on: Sequence[str]) -> None:
+    """Raise SchemaMismatch for a dict without a column that another dict has: an update would set it to null.
+
+    A dict without a column ``on`` matches no row, so it updates nothing.
+    """
+    for name, row in ((name, row) for name, row in gaps(rows).items() if name not in on):
+        raise SchemaMismatch(
+            f"row {first_row + row} of the source has no column {name!r}, which other rows have, so a merge would set "
+            "it to null: merge rows with the same columns, or give it None",
+            column=name,
+            row=first_row + row,
+        )
 
 
 def _with_others(

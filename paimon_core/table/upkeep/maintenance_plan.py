@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from paimon_core.compact.compaction import Work as RunTasks
+from paimon_core.display import text_html
 from paimon_core.errors import InvalidRequest, PaimonError
 from paimon_core.health.places import counted, megabytes
 from paimon_core.health.plan.candidates import SAFE_ACTIONS, Budget, Candidate
@@ -109,6 +110,9 @@ class MaintenancePlan:
             f"MaintenancePlan(chosen={len(self.chosen)}, left_out={len(self.left_out)}, bytes={self.bytes}, "
             f"seconds={self.seconds:.1f}, peak_memory={self.peak_memory})"
         )
+
+    def _repr_html_(self) -> str:
+        return text_html(self.text())
 
     def text(self) -> str:
         """Return the plan as text for a person."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from paimon_core.display import text_html
 from paimon_core.health.places import counted, megabytes
 from paimon_core.health.plan.candidates import Candidate
 from paimon_core.health.plan.outcome import COLUMNS, CONFLICT, DONE, FAILED, Outcome
@@ -48,6 +49,9 @@ class MaintenanceReport:
             f"MaintenanceReport(done={self.count(DONE)}, conflicts={self.count(CONFLICT)}, "
             f"failed={self.count(FAILED)}, not_started={len(self.not_started)}, seconds={self.seconds:.1f})"
         )
+
+    def _repr_html_(self) -> str:
+        return text_html(self.text())
 
     def text(self) -> str:
         """Return the report as text for a person."""

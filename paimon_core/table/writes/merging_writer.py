@@ -14,12 +14,11 @@ import pyarrow as pa
 
 from paimon_core.alter.data_columns import data_columns
 from paimon_core.alter.merge_schema import MergeRules, MergeSchema
-from paimon_core.arrow import Convert, merged_table
+from paimon_core.arrow import gaps, merged_table
 from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.read.live_keys import live_keys
-from paimon_core.schema import DataField
 from paimon_core.write.table_writer import TableWriter
 
 
@@ -54,10 +53,8 @@ class MergingWriter(TableWriter):
             self._merge(data.schema, {kinds} if isinstance(kinds, str) else set())
         super().write(data, kinds)
 
-    def _dict_conversion(self) -> Sequence[DataField] | Convert:
-        return self._converted
-
-    def _converted(self, rows: Sequence[Mapping[str, Any]], first_row: int) -> pa.Table:
+    def _of_dicts(self, rows: Sequence[Mapping[str, Any]], first_row: int) -> pa.Table:
+        self._gaps.update(gaps(rows))
         return merged_table(rows, self._context.schema.fields, first_row, widen=self._rules.widen)
 
     def _write(self, table: pa.Table, codes: pa.Array | None, first_row: int) -> None:

@@ -21,13 +21,8 @@ from paimon_core.commit.exactly_once import OwnSnapshots
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.publishing.publish import publish
 from paimon_core.commit.snapshot_chain import chain_break
-from paimon_core.errors import (
-    CommitConflict,
-    CommitStateUnknown,
-    InvalidRequest,
-    SnapshotNotFound,
-    TableNotFound,
-)
+from paimon_core.display import Displayed, Summary
+from paimon_core.errors import CommitConflict, CommitStateUnknown, InvalidRequest, SnapshotNotFound, TableNotFound
 from paimon_core.maintain.references.used_files import references
 from paimon_core.metadata.abort import abort, abort_changelog
 from paimon_core.metadata.commit_message import CommitMessage
@@ -39,6 +34,7 @@ from paimon_core.metadata.versioned_json import pack, unpacked
 from paimon_core.predicate import Predicate
 from paimon_core.predicate import from_json as predicate_from_json
 from paimon_core.table.commit_request import CommitRequest
+from paimon_core.table.summaries import prepared_summary
 from paimon_core.table.view import TableView
 from paimon_core.table.writes.message_check import check_messages
 from paimon_core.table.writes.overwrite_target import overwrite_target
@@ -48,8 +44,8 @@ Settle = Callable[[TableContext, Snapshot], Snapshot]
 PREPARED_VERSION = 2
 
 
-@dataclass
-class Prepared:
+@dataclass(repr=False)
+class Prepared(Displayed):
     """One commit that is not yet published; ``to_bytes`` and ``Table.prepared`` transfer it to another process."""
 
     _context: TableContext
@@ -69,6 +65,9 @@ class Prepared:
     """The files to delete after a publish by this process; a publish by another process leaves them as orphans."""
     sent: tuple[int, str] | None = None
     """The snapshot id and uuid of a publish that may still succeed (outcome unknown): the files are kept."""
+
+    def _summary(self) -> Summary:
+        return prepared_summary(self._context, self.snapshot, self.messages)
 
     @cached_property
     def table(self) -> TableView:

@@ -43,21 +43,25 @@ def write_rows(
         writer.write(data, kinds)
         committed = replace(request, context=writer.context).complete(writer.flush(), target)
     if committed is not None and kinds is None and target is None:
-        _tell_nulls(writer.context, writer.absent)
+        _tell_nulls(writer.context, writer.absent, writer.sometimes_absent)
     return committed
 
 
-def _tell_nulls(context: TableContext, absent: Sequence[str]) -> None:
-    """Log the columns that an upsert has set to null because the rows did not have them."""
-    lost = [name for name in absent if context.schema.by_name[name].default is None]
-    if lost and context.is_keyed and context.options["merge-engine"] == "deduplicate":
-        _LOG.warning(
-            "write to %s: the rows have no column %s, so it is null in each of them, and an existing row with the same "
-            "key loses its value. merge() with the key columns as on keeps these values, as does merge-engine = "
-            "partial-update",
-            context.name,
-            listed(lost),
-        )
+def _tell_nulls(context: TableContext, absent: Sequence[str], sometimes: Sequence[str]) -> None:
+    """Log the columns that an upsert has set to null because the rows, or ``sometimes`` some, did not have them."""
+    if not context.is_keyed or context.options["merge-engine"] != "deduplicate":
+        return
+    for names, rows, each in ((absent, "the rows", "each of them"), (sometimes, "some rows", "these rows")):
+        if lost := [name for name in names if context.schema.by_name[name].default is None]:
+            _LOG.warning(
+                "write to %s: %s have no column %s, so it is null in %s, and an existing row with the same key loses "
+                "its value. merge() with the key columns as on keeps these values, as does merge-engine = "
+                "partial-update",
+                context.name,
+                rows,
+                listed(lost),
+                each,
+            )
 
 
 def commit_messages(

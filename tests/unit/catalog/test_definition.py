@@ -1,5 +1,7 @@
 """Tables made from each form of a schema."""
 
+import duckdb
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -25,6 +27,26 @@ def test_a_table_made_from_the_arrow_schema_of_another_is_the_same(warehouse):
     names = {f.name: (f.type.sql, f.description, f.default) for f in again.schema.fields}
     assert names["id"] == ("BIGINT NOT NULL", "the key", None)
     assert names["name"] == ("VARCHAR(7)", None, "x")
+
+
+FRAMES = {
+    "pandas": lambda rows: rows.to_pandas(),
+    "polars": lambda rows: pl.from_arrow(rows),
+    "polars, lazy": lambda rows: pl.from_arrow(rows).lazy(),
+    "pyarrow": lambda rows: rows,
+    "duckdb": lambda rows: duckdb.sql("SELECT * FROM rows"),
+}
+
+
+@pytest.mark.parametrize("frame_of", FRAMES.values(), ids=FRAMES)
+def test_a_table_made_from_a_frame_takes_its_rows(warehouse, frame_of):
+    rows = pa.table({"id": [1, 2], "price": [1.5, None], "name": ["a", "b"]})
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("d")
+    table = catalog.create_table("d.t", frame_of(rows), primary_key="id")
+    assert [str(f.type) for f in table.schema.fields] == ["BIGINT NOT NULL", "DOUBLE", "STRING"]
+    table.write(frame_of(rows))
+    assert table.scan().to_arrow().to_pylist() == rows.to_pylist()
 
 
 def test_ids_are_taken_over_only_when_they_are_complete():

@@ -195,11 +195,33 @@ def test_at_most_one_row_of_the_source_changes_a_row(warehouse, monkeypatch, opt
         assert table.scan(where=col("k") == 8).to_arrow()["v"].to_pylist() == ["z8", "z8"]
 
 
+def test_on_may_be_one_name(warehouse):
+    table = make(warehouse)
+    table.write(rows(1, 2))
+    table.merge(rows(2, 3, v="y"), "k")
+    assert content(table) == {("a", 1): "x1", ("a", 2): "y2", ("a", 3): "y3"}
+
+
+def test_rows_that_are_deleted_need_only_the_columns_on(warehouse):
+    table = make(warehouse)
+    table.write(rows(1, 2))
+    changes = [{"k": 1, "gone": True}, {"k": 2, "gone": False, "v": "y"}]
+    update = [Delete(source_where=col("gone") == True), Update({"v": col("v")})]  # noqa: E712
+    table.merge(changes, "k", when_matched=update, when_not_matched=None)
+    assert content(table) == {("a", 2): "y"}
+
+
 @pytest.mark.parametrize(
     ("call", "error", "problem"),
     [
-        ({"on": "k"}, paimon.InvalidRequest, "on must be a list of different columns, not 'k'"),
-        ({"on": ["k", "k"]}, paimon.InvalidRequest, "on must be a list of different columns"),
+        ({"on": 5}, paimon.InvalidRequest, "on must be a column or a list of different columns, not 5"),
+        ({"on": []}, paimon.InvalidRequest, "on must be a column or a list of different columns"),
+        ({"on": ["k", "k"]}, paimon.InvalidRequest, "on must be a column or a list of different columns"),
+        (
+            {"source": [{"p": "a", "k": 1, "v": "y"}, {"p": "a", "k": 2}]},
+            paimon.SchemaMismatch,
+            "row 1 of the source has no column 'v', which other rows have, so a merge would set it to null",
+        ),
         ({"on": ["z"]}, paimon.SchemaMismatch, "no column 'z' to match on"),
         ({"on": ["v"], "source": [{"k": 1}]}, paimon.SchemaMismatch, "the source has no column 'v'"),
         ({"source": [{"k": 1, "z": 1}]}, paimon.SchemaMismatch, "the table has no column 'z'"),

@@ -20,11 +20,20 @@ def table_of(warehouse, **options):
 def test_columns_that_an_upsert_sets_to_null_are_told(warehouse, caplog, rows):
     table = table_of(warehouse, primary_key="id")
     with caplog.at_level(logging.WARNING):
-        table.write([{"id": 1, "n": 1, "s": "a"}, {"id": 2}])
+        table.write([{"id": 1, "n": 1, "s": "a"}, {"id": 2, "n": None, "s": None}])
         assert caplog.messages == []
         table.write(rows)
     [message] = caplog.messages
     assert message.startswith("write to db.t: the rows have no column s, so it is null in each of them")
+
+
+@pytest.mark.parametrize("options", [{}, {"options": {"write.merge-schema": "true"}}], ids=["plain", "merging"])
+def test_columns_that_some_rows_set_to_null_are_told(warehouse, caplog, options):
+    table = table_of(warehouse, primary_key="id", **options)
+    with caplog.at_level(logging.WARNING):
+        table.write(iter([{"id": 1, "s": "a"}, {"id": 2, "n": 2, "s": "b"}, {"id": 3, "n": 3}]))
+    [message] = caplog.messages
+    assert message.startswith("write to db.t: some rows have no column n, s, so it is null in these rows")
 
 
 @pytest.mark.parametrize(
@@ -35,7 +44,7 @@ def test_columns_that_an_upsert_sets_to_null_are_told(warehouse, caplog, rows):
 def test_other_tables_lose_no_value(warehouse, caplog, options):
     table = table_of(warehouse, **options)
     with caplog.at_level(logging.WARNING):
-        table.write([{"id": 1, "n": 1}])
+        table.write([{"id": 1, "n": 1}, {"id": 2}])
     assert caplog.messages == []
 
 
