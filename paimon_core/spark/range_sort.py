@@ -2,6 +2,9 @@
 
 The rows pass through the JVM as Arrow bytes: a row of the shuffle is a chunk of rows of one range. So every type of
 column is kept, and the JVM converts no values.
+
+A repeated task gives the same chunks: the driver chooses the bounds of the ranges once, and the files do not change. So
+lost shuffle files or a second copy of a task change neither the rows nor their order.
 """
 
 from __future__ import annotations

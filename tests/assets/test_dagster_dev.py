@@ -22,10 +22,11 @@ import pytest
 
 from paimon_lake.declarations import Settings
 from paimon_lake.tables import open_table
-from tests.support.dagster_dev import DAGSTER_DEV_ENDS
 from tests.support.orders_lake import DAYS, ORDERS_A_DAY, orders_lake
 from tests.support.project import ROOT
 
+DAGSTER_DEV_ENDS = 150
+"""Seconds until it ends after a signal: it waits for its web server and for its daemon, at most 60 seconds for each."""
 LAUNCH = """mutation($days: [String!]) { launchPartitionBackfill(backfillParams: {
   partitionNames: $days, assetSelection: [{path: ["shop", "orders"]}] }) {
   __typename ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message } } }"""

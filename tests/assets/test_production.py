@@ -5,6 +5,7 @@ The web server, the daemon and the code server are processes of their own, as in
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import yaml
 
@@ -80,6 +82,15 @@ class Production:
             process.kill()
             process.wait()
 
+    def end(self) -> None:
+        """Kill all processes and those that they started; a code server that is asked waits a minute for its runs."""
+        started = [psutil.Process(process.pid) for process in self.running.values()]
+        for one in [*started, *(child for parent in started for child in parent.children(recursive=True))]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.kill()
+        for process in self.running.values():
+            process.wait()
+
     def ask(self, query: str, **variables: Any) -> Any:
         body = json.dumps({"query": query, "variables": variables}).encode()
         url = f"http://127.0.0.1:{self.ports['web']}/graphql"
@@ -127,8 +138,7 @@ def production(tmp_path: Path, server: Any) -> Iterator[Production]:
     try:
         yield found
     finally:
-        for name in list(found.running):
-            found.stop(name)
+        found.end()
 
 
 @pytest.mark.long

@@ -37,6 +37,7 @@ from paimon_core.spark import (
     write_files_spark,
     write_stream_spark,
 )
+from tests.support.project import ROOT
 from tests.support.standalone import processes, python_workers
 
 ORPHAN = "I29"
@@ -59,9 +60,12 @@ class Lake:
 
     def __init__(self, master: str, folder: Path, warehouse: str, more: Mapping[str, str] | None = None) -> None:
         self.folder, self.warehouse = folder, warehouse
-        root = str(Path(__file__).resolve().parents[2])
         settings = {
-            "spark.executorEnv.PYTHONPATH": root,
+            "spark.executorEnv.PYTHONPATH": str(ROOT),
+            "spark.python.daemon.module": "paimon_core.spark.daemon",
+            # The statements have few rows: generating and compiling Java code for them takes longer.
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
             "spark.executor.memory": "512m",
             "spark.ui.enabled": "false",
             "spark.sql.shuffle.partitions": "2",
@@ -80,7 +84,7 @@ class Lake:
             self.catalog.drop_table(f"db.{name}")
         table = self.catalog.create_table(f"db.{name}", {"k": "BIGINT", "v": "BIGINT"}, **TABLES[name])
         for start in (0, ROWS // 2):
-            table.write(rows(start, start + ROWS // 2, 1))
+            table.write(scattered(start, start + ROWS // 2) if name == "tracked" else rows(start, start + ROWS // 2, 1))
         if name in ("keyed", "summed"):
             table.write(rows(0, ROWS, 2))
         return table
@@ -88,6 +92,11 @@ class Lake:
 
 def rows(start: int, end: int, factor: int) -> pa.Table:
     return pa.table({"k": range(start, end), "v": [n * factor for n in range(start, end)]})
+
+
+def scattered(start: int, end: int) -> pa.Table:
+    """Return rows whose values are in another order than their keys, in files that are not small."""
+    return pa.table({"k": range(start, end), "v": [n * 2_654_435_761 % 2**32 for n in range(start, end)]})
 
 
 def content(table: Any) -> Counter[tuple[int, int]]:

@@ -210,13 +210,26 @@ def answer(lake: Lake, text: str) -> Any:
     return sorted(map(list, rows), key=str) if text.startswith("SELECT") else len(rows)
 
 
+SETTINGS = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+    # The operations have few rows: generating and compiling Java code for them takes longer.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+DAEMON = {"spark.python.daemon.module": "paimon_core.spark.daemon"}
+"""Where the machines have the package; a submitted job brings it in an archive."""
+
+
 def started(where: str) -> SparkSession:
     builder = SparkSession.builder
     if where == "connect":
         builder = builder.remote("local[2]")
     elif where == "local":
         builder = builder.master("local[2]")
-    return builder.config("spark.sql.shuffle.partitions", "2").config("spark.ui.enabled", "false").getOrCreate()
+    for name, value in (SETTINGS if where == "submitted" else SETTINGS | DAEMON).items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
 
 
 def main(where: str, warehouse: str) -> None:

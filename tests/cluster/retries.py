@@ -1,8 +1,9 @@
 """Statements of Spark on a standalone cluster that lose shuffle files, and whose slow tasks run in two copies.
 
-``python -m tests.cluster.retries MASTER FOLDER WAREHOUSE``: FOLDER has the files of the cluster. It prints, as JSON,
-what each statement gave: what is wrong with the table afterwards, the orphans that the clean-up removed, and what
-Spark's log of events says: repeated stages, tasks that could not fetch rows, and speculative copies of tasks.
+``python -m tests.cluster.retries MASTER FOLDER WAREHOUSE [STATEMENT ...]`` plays these statements, or all of them;
+FOLDER has the files of the cluster. It prints, as JSON, what each statement gave: what is wrong with the table
+afterwards, the orphans that the clean-up removed, and what Spark's log of events says: repeated stages, tasks that
+could not fetch rows, and speculative copies of tasks.
 """
 
 from __future__ import annotations
@@ -21,9 +22,12 @@ from typing import Any
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from paimon_core.spark import compactor, write_spark
+from paimon_core.spark import compactor, sort_compact_spark, write_spark
 from tests.cluster.kills import ROWS, STATEMENTS, TABLES, Lake, content
+from tests.support.project import ROOT
 
+KILL_SECONDS = 0.3
+"""Spark ends the process of a copy that has lost after this time; its default is two seconds."""
 FAULTS = Path(__file__).parent / "faults"
 TASKS = 6
 """More than the cluster has cores, so that tasks start after the shuffle files are lost."""
@@ -40,6 +44,7 @@ OWN_TABLES: Mapping[str, dict[str, Any]] = {
     },
     "append_buckets": {"options": IN_BUCKETS},
     "marked_buckets": {"options": IN_BUCKETS | {"deletion-vectors.enabled": "true"}},
+    "tracked": {"options": {"row-tracking.enabled": "true", "write-only": "true", "target-file-size": "50 kb"}},
 }
 SETTINGS = {
     "spark.eventLog.enabled": "true",
@@ -48,12 +53,14 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": str(TASKS),
     "spark.sql.adaptive.coalescePartitions.enabled": "false",  # otherwise small stages have one task
     "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.speculation": "true",
     "spark.speculation.interval": "50ms",
     "spark.speculation.multiplier": "1.01",
     "spark.speculation.quantile": "0.1",
     "spark.speculation.minTaskRuntime": "1s",
     "spark.speculation.task.duration.threshold": "3s",
     "spark.speculation.efficiency.enabled": "false",
+    "spark.python.task.killTimeout": f"{int(KILL_SECONDS * 1000)}ms",
 }
 """A task is slow when it takes more than a second and longer than others, or three seconds."""
 
@@ -74,15 +81,23 @@ def write_random(lake: Lake, table: Any) -> None:
     write_spark(source, table, tasks=TASKS)
 
 
-def values(rows: Counter[tuple[int, int]]) -> Counter[tuple[int, int]]:
+def sort_in_ranges(lake: Lake, table: Any) -> None:
+    """Sort one large partition by a column whose order is not that of the files."""
+    sort_compact_spark(lake.spark, table, ["v"])
+
+
+def values(table: Any) -> Counter[tuple[int, ...]]:
     """Return the rows without their keys."""
-    found: Counter[tuple[int, int]] = Counter()
-    for (_, value), count in rows.items():
-        found[0, value] += count
-    return found
+    return Counter((value,) for value in table.scan().to_arrow()["v"].to_pylist())
 
 
-RANDOM = "write random keys"
+def identified(table: Any) -> Counter[tuple[int, ...]]:
+    """Return the rows with their ids."""
+    found = table.scan(columns=["k", "v", "_ROW_ID"]).to_arrow()
+    return Counter(zip(*(column.to_pylist() for column in found.columns), strict=True))
+
+
+RANDOM, RANGES = "write random keys", "sort in ranges"
 Statement = tuple[str, Callable[[Lake, Any], None], Callable[[Any], Any]]
 PLAYED: Mapping[str, Statement] = {
     **STATEMENTS,
@@ -92,7 +107,10 @@ PLAYED: Mapping[str, Statement] = {
     "update by position": ("append_buckets", *STATEMENTS["update by position"][1:]),
     "merge by position": ("marked_buckets", *STATEMENTS["merge by position"][1:]),
     RANDOM: ("append_buckets", write_random, lambda before: before + before),
+    RANGES: ("tracked", sort_in_ranges, lambda before: before),
 }
+SHOWN: Mapping[str, Callable[[Any], Counter[Any]]] = {RANDOM: values, RANGES: identified}
+"""What is compared; of other statements, the rows."""
 LOST = [
     ("write by key", "write"),
     ("write by index", "write"),
@@ -101,6 +119,7 @@ LOST = [
     ("merge by position", "remove"),
     ("update by position", "remove"),
     ("stream", "write"),
+    (RANGES, "sort"),
     (RANDOM, "write"),
 ]
 """The statement, and the work of its tasks after which the shuffle files are deleted."""
@@ -113,6 +132,7 @@ COPIED = [
     ("compact", "compact"),
     ("write and compact", "compact"),
     ("stream", "write"),
+    (RANGES, "sort"),
 ]
 """The statement, and the work of its tasks that has a copy."""
 
@@ -143,8 +163,8 @@ def played(lake: Lake, name: str, work: str, fault: str) -> Played:
     """Run a statement whose tasks have a fault, compare the table with what it should be, and clean it up."""
     which, statement, expected = PLAYED[name]
     table = lake.filled(which)
-    shown = values if name == RANDOM else Counter
-    before = content(table)
+    shown = SHOWN.get(name, content)
+    before = shown(table)
     armed = lake.folder / "armed"
     for old in lake.folder.glob("copy-*"):
         old.unlink()
@@ -158,15 +178,17 @@ def played(lake: Lake, name: str, work: str, fault: str) -> Played:
     ended, faulty = time.time(), not armed.exists()
     armed.unlink(missing_ok=True)
     table = lake.catalog.table(f"db.{which}")
-    right = shown(before if problem else expected(before))
-    wrong = [] if shown(content(table)) == right else ["other rows"]
+    right = before if problem else expected(before)
+    wrong = [] if shown(table) == right else ["other rows"]
+    if name == RANGES and not is_sorted(table):
+        wrong.append("rows out of order")
     wrong += [str(one) for one in table.maintenance.check(deep=True).findings if one.invariant != "I29"]
-    time.sleep(2.5 if fault != "lose" else 0.01)  # Spark ends the process of a copy after two seconds
+    time.sleep(2 * KILL_SECONDS if fault != "lose" else 0.01)
     orphans = table.maintenance.plan_orphan_removal(older_than=datetime.timedelta(milliseconds=1), mode="delete")
     removed = table.maintenance.apply(orphans)
     findings = table.maintenance.check(deep=True).findings
     wrong += [f"after the clean-up: {one}" for one in findings]
-    if shown(content(table)) != right:
+    if shown(table) != right:
         wrong.append("other rows after the clean-up")
     return Played(
         name,
@@ -180,6 +202,11 @@ def played(lake: Lake, name: str, work: str, fault: str) -> Played:
         error=problem[:600],
         wrong=wrong,
     )
+
+
+def is_sorted(table: Any) -> bool:
+    found = table.scan().to_arrow()["v"].to_pylist()
+    return bool(found == sorted(found))
 
 
 def told(folder: Path, found: list[Played]) -> None:
@@ -206,27 +233,23 @@ def during(found: list[Played], millis: int) -> Played | None:
     return next((one for one in found if one.began <= millis <= one.ended), None)
 
 
-def main(master: str, folder: str, warehouse: str) -> None:
+def main(master: str, folder: str, warehouse: str, *only: str) -> None:
     """Play, and print what happened, as JSON."""
     compactor._SHARE_BYTES = 2_000  # several parts of each bucket
     TABLES.update(OWN_TABLES)
     place = Path(folder)
+    logs = place / "events"
+    logs.mkdir()
+    workers = {"spark.executorEnv.PYTHONPATH": f"{FAULTS}:{ROOT}", "spark.executorEnv.TASK_FAULTS": folder}
+    lake = Lake(master, place, warehouse, SETTINGS | workers | {"spark.eventLog.dir": f"file:{logs}"})
+    plays = [("lose", *one) for one in LOST] + [(kind, *one) for one in COPIED for kind in ("hang", "race")]
     found: list[Played] = []
-    for faults, speculation in (LOST, False), (COPIED, True):
-        logs = place / f"events-{speculation}"
-        logs.mkdir()
-        own = {"spark.eventLog.dir": f"file:{logs}", "spark.speculation": str(speculation).lower()}
-        root = str(Path(__file__).resolve().parents[2])
-        workers = {"spark.executorEnv.PYTHONPATH": f"{FAULTS}:{root}", "spark.executorEnv.TASK_FAULTS": folder}
-        lake = Lake(master, place, warehouse, SETTINGS | own | workers)
-        mine = []
-        for name, work in faults:
-            for kind in ("hang", "race") if speculation else ("lose",):
-                mine.append(played(lake, name, work, kind))
-                print(f"\n{mine[-1]}", file=sys.stderr, flush=True)
-        lake.spark.stop()
-        told(logs, mine)
-        found += mine
+    for kind, name, work in plays:
+        if not only or name in only:
+            found.append(played(lake, name, work, kind))
+            print(f"\n{found[-1]}", file=sys.stderr, flush=True)
+    lake.spark.stop()
+    told(logs, found)
     print(json.dumps([vars(one) for one in found]))
 
 

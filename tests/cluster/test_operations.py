@@ -18,7 +18,7 @@ import pytest
 
 from paimon_core.cli.main import main
 from tests.support.project import ROOT
-from tests.support.standalone import ClusterUnavailable, standalone_cluster
+from tests.support.standalone import ClusterUnavailable, quick_java, standalone_cluster
 
 OPERATIONS = ROOT / "tests" / "cluster" / "operations.py"
 
@@ -36,10 +36,15 @@ def run(folder: Path, where: str, *command: str | Path, packages: str = "") -> d
     kept = {key: text for key, text in os.environ.items() if not key.startswith("PYSPARK_")}
     if where != "submitted":
         kept["PYSPARK_PYTHON"] = sys.executable
+    started = {
+        "PYTHONPATH": f"{ROOT}:{packages}",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "JAVA_TOOL_OPTIONS": quick_java(),
+    }
     done = subprocess.run(
         [*command, OPERATIONS, where, folder / where],
         cwd=folder,
-        env=kept | {"PYTHONPATH": f"{ROOT}:{packages}", "SPARK_LOCAL_IP": "127.0.0.1"},
+        env=kept | started,
         capture_output=True,
         text=True,
         timeout=900,

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import paimon_core as paimon
+from tests.cluster.playing import driver_environment
 from tests.support.lakes import small_lake
 from tests.support.project import CONFIGS
 from tests.support.standalone import ClusterUnavailable, standalone_cluster
@@ -66,7 +67,7 @@ def build(environment, warehouse, configs):
     done = subprocess.run(
         [sys.executable, "-c", STEPS, warehouse, str(configs)],
         cwd=ROOT,
-        env=os.environ | environment,
+        env=os.environ | driver_environment() | environment,
         capture_output=True,
         text=True,
         timeout=300,

@@ -13,7 +13,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from paimon_lake.class_archive import archive_options
+
 START_SECONDS = 120
+
+
+def quick_java() -> str:
+    """Return the options of a JVM that runs for seconds: it starts in a third of the processor seconds."""
+    return f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 {archive_options()}".strip()
 
 
 class ClusterUnavailable(Exception):
@@ -21,14 +28,24 @@ class ClusterUnavailable(Exception):
 
 
 @contextlib.contextmanager
-def standalone_cluster(folder: Path, workers: int = 2, *, hosts: bool = False) -> Iterator[str]:
+def standalone_cluster(
+    folder: Path, workers: int = 2, *, hosts: bool = False, bound: bool = False, java: str | None = None
+) -> Iterator[str]:
     """Start a master and workers with logs and ids in ``folder``, and give the URL ``spark://127.0.0.1:PORT``.
 
     The local files of executors are in ``folder``/local. ``hosts``: each worker has another address of this machine,
-    127.0.0.2 and so on, because Spark starts a speculative copy of a task only on another host.
+    127.0.0.2 and so on, because Spark starts a speculative copy of a task only on another host. ``bound``: each worker
+    is bound to one processor of its own by ``taskset``, which its executors and their Python workers inherit.
+    ``java``: the options of the JVMs (default: ``quick_java``). Raises ClusterUnavailable without Java, or when
+    ``bound`` workers have too few processors.
     """
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         raise ClusterUnavailable("no Java: a Spark cluster needs Java 17 or later")
+    cpus = sorted(os.sched_getaffinity(0))
+    if bound and (shutil.which("taskset") is None or len(cpus) < workers):
+        raise ClusterUnavailable(
+            f"{workers} bound workers need taskset and {workers} processors; there are {len(cpus)}"
+        )
     import pyspark
 
     home = Path(pyspark.__file__).parent
@@ -38,12 +55,15 @@ def standalone_cluster(folder: Path, workers: int = 2, *, hosts: bool = False) -
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_WORKER_DIR": str(folder / "work"),
         "SPARK_LOCAL_DIRS": str(folder / "local"),
+        "JAVA_TOOL_OPTIONS": quick_java() if java is None else java,
     }
     running: list[subprocess.Popen[bytes]] = []
 
-    def start(name: str, *arguments: str, host: str = "127.0.0.1") -> Path:
+    def start(name: str, *arguments: str, host: str = "127.0.0.1", cpu: int | None = None) -> Path:
         log = folder / f"{name}.log"
         command = [str(home / "bin" / "spark-class"), *arguments, "--host", host]
+        if cpu is not None:
+            command = ["taskset", "-c", str(cpu), *command]
         own = environment | {"SPARK_LOCAL_IP": host}
         with log.open("wb") as out:
             running.append(subprocess.Popen(command, stdout=out, stderr=out, env=own, start_new_session=True))
@@ -59,6 +79,7 @@ def standalone_cluster(folder: Path, workers: int = 2, *, hosts: bool = False) -
                 "org.apache.spark.deploy.worker.Worker",
                 "--cores", "1", "--memory", "1g", "--webui-port", "0", url,
                 host=f"127.0.0.{number + 2}" if hosts else "127.0.0.1",
+                cpu=cpus[number] if bound else None,
             )
             for number in range(workers)
         ]  # fmt: skip
@@ -98,7 +119,7 @@ def processes(folder: Path, words: str) -> list[int]:
 
 def python_workers(folder: Path) -> list[int]:
     """Return the ids of the Python workers of the executors, without the daemons that fork them."""
-    found, parents = processes(folder, "pyspark.daemon"), _parents()
+    found, parents = processes(folder, "pyspark.worker"), _parents()
     return [pid for pid in found if parents.get(pid) in found]
 
 

@@ -60,11 +60,12 @@ def follow(folder: Path, name: str, task: str) -> None:
 
 
 if os.environ.get("TASK_FAULTS"):
-    from paimon_core.compact import parts
+    from paimon_core.compact import parts, range_sort
     from paimon_core.table.rows import row_changes
     from paimon_core.write.table_writer import TableWriter
 
     _folder = Path(os.environ["TASK_FAULTS"])
     TableWriter.flush = disturbed(_folder, "write", TableWriter.flush)  # type: ignore[method-assign]
     parts.run_part = disturbed(_folder, "compact", parts.run_part)
+    range_sort.written = disturbed(_folder, "sort", range_sort.written)
     row_changes.without = disturbed(_folder, "remove", row_changes.without)
