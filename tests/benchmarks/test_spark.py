@@ -1,5 +1,6 @@
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from benchmarks.processes import Seconds
 from benchmarks.spark.case import Case, Mark, Measured
 from benchmarks.spark.cases import CASES, chosen
+from benchmarks.spark.cluster import Sides
 from benchmarks.spark.report import markdown, picture, text, write
 from benchmarks.spark.results import Results
 
@@ -93,6 +95,30 @@ def test_peers_of_chosen_cases_are_measured_too():
         "orders: from a DataFrame",
         "orders: upsert of 10 %, from files",
     ]
+
+
+def test_the_processor_seconds_of_a_worker_include_ended_processes_that_it_started(tmp_path):
+    busy = "import time\nwhile time.process_time() < 0.3: pass\ninput()"
+    code = f"import subprocess, sys\nfor _ in range(2): subprocess.run([sys.executable, '-c', {busy!r}])"
+    worker = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, text=True)
+    master = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, text=True)
+    try:
+        for name, process in (("worker-0", worker), ("master", master)):
+            (tmp_path / f"{name}.pid").write_text(str(process.pid))
+        sides = Sides(tmp_path, 1)
+        until = time.monotonic() + 60
+        while (used := sides.used())[1] < 0.3 and time.monotonic() < until:
+            time.sleep(0.05)
+        worker.stdin.write("\n")
+        worker.stdin.flush()
+        while (more := sides.used())[1] < used[1] + 0.2 and time.monotonic() < until:
+            time.sleep(0.05)
+        assert more[1] >= used[1] + 0.2
+        assert more[0] >= used[0] > 0
+    finally:
+        for process in (worker, master):
+            process.stdin.close()
+            process.wait()
 
 
 @pytest.mark.long

@@ -80,6 +80,15 @@ def build(environment, warehouse, configs):
     return merged, compacted, table, table.scan().to_arrow().sort_by(order)
 
 
+def test_more_bound_workers_than_processors_are_refused(tmp_path):
+    with (
+        pytest.raises(ClusterUnavailable, match="1000 bound workers need taskset and as many processors"),
+        standalone_cluster(tmp_path, 1000, bound=True),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.cluster
 def test_a_cluster_gives_what_local_mode_gives(tmp_path):
     configs = lake(tmp_path / "configs")

@@ -41,11 +41,9 @@ def standalone_cluster(
     """
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         raise ClusterUnavailable("no Java: a Spark cluster needs Java 17 or later")
-    cpus = sorted(os.sched_getaffinity(0))
+    cpus = sorted(os.sched_getaffinity(0)) if bound else []
     if bound and (shutil.which("taskset") is None or len(cpus) < workers):
-        raise ClusterUnavailable(
-            f"{workers} bound workers need taskset and {workers} processors; there are {len(cpus)}"
-        )
+        raise ClusterUnavailable(f"{workers} bound workers need taskset and as many processors, not {len(cpus)}")
     import pyspark
 
     home = Path(pyspark.__file__).parent
