@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from benchmarks.spark.cases import CASES, chosen
 from benchmarks.spark.cluster import Sides
 from benchmarks.spark.report import markdown, picture, text, write
 from benchmarks.spark.results import Results
+from tests.support.standalone import quick_java
 
 ROOT = Path(__file__).resolve().parents[2]
 PEER = Case("peer", lambda lake: None)
@@ -37,7 +39,8 @@ def results(scale=1.0):
 
 def run(*arguments, timeout=120):
     command = [sys.executable, "-m", "benchmarks.spark", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=timeout, check=False)
+    quick = os.environ | {"JAVA_TOOL_OPTIONS": quick_java()}
+    return subprocess.run(command, cwd=ROOT, env=quick, capture_output=True, text=True, timeout=timeout, check=False)
 
 
 @pytest.mark.parametrize(

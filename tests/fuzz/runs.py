@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import base64
+import functools
 import hashlib
 import json
 import os
@@ -10,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,7 +95,7 @@ def explore(
                 "address_space_mb": address_space_mb,
             }
             started = os.times().elapsed
-            lines, died = _work(task, left + _STUCK_SECONDS)
+            lines, died = _served(task, left + _STUCK_SECONDS)
             left -= os.times().elapsed - started
             report.findings += [_finding(line) for line in lines if "input" in line]
             for line in lines:
@@ -148,12 +151,55 @@ def _work(task: dict[str, Any], timeout: float | None = None) -> tuple[list[dict
         env=os.environ | _ENVIRONMENT,
         timeout=timeout,
     )
-    lines = list(_lines(done.stdout))
-    if done.returncode == 0:
+    return _outcome(list(_lines(done.stdout)), done.returncode, done.stderr)
+
+
+def _served(task: dict[str, Any], timeout: float) -> tuple[list[dict[str, Any]], str | None]:
+    """Return the same as ``_work``, from a process that a server forks: it need not import the targets."""
+    server = _server()
+    assert server.stdin is not None
+    assert server.stdout is not None
+    stuck = threading.Timer(timeout, server.kill)
+    stuck.start()
+    try:
+        server.stdin.write(json.dumps(task) + "\n")
+        server.stdin.flush()
+        lines: list[dict[str, Any]] = []
+        for text in server.stdout:
+            lines += _lines(text)
+            if lines and "ended" in lines[-1]:
+                return _outcome(lines[:-1], lines[-1]["ended"], "")
+    finally:
+        stuck.cancel()
+    raise RuntimeError(f"the server of workers ended: {lines[-1:]}")
+
+
+@functools.cache
+def _server() -> subprocess.Popen[str]:
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tests.fuzz.worker", "--serve"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | _ENVIRONMENT,
+    )
+    atexit.register(_end, server)
+    return server
+
+
+def _end(server: subprocess.Popen[str]) -> None:
+    server.kill()
+    server.communicate()
+
+
+def _outcome(lines: list[dict[str, Any]], code: int, errors: str) -> tuple[list[dict[str, Any]], str | None]:
+    if code == 0:
         return lines, None
-    if done.returncode > 0:
-        raise RuntimeError(f"the worker failed: {lines[-1:]} {done.stderr[-2000:]}")
-    number = signal.Signals(-done.returncode)
+    if code > 0:
+        raise RuntimeError(f"the worker failed: {lines[-1:]} {errors[-2000:]}")
+    number = signal.Signals(-code)
     return lines, f"more-than-{CPU_SECONDS:g}-s" if number in (signal.SIGPROF, signal.SIGALRM) else number.name
 
 

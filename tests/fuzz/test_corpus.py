@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from tests.fuzz import metadata_targets, mutators, text_targets
+from tests.fuzz import metadata_targets, mutators, runs, text_targets
 from tests.fuzz.runs import CORPUS, corpus, explore, replay
 from tests.fuzz.target import Target
 from tests.fuzz.targets import TARGETS
@@ -50,6 +50,18 @@ def test_a_few_random_inputs_are_read_or_refused(target, tmp_path):
     seeds = target.seeds()
     *findings, count = fuzz(Probe(target, tmp_path / "current"), seeds, seeds[:3], Random(1), seconds=60, most=10)
     assert (findings, count) == ([], 10)
+
+
+@pytest.mark.long
+def test_a_crash_while_inputs_are_changed_is_a_finding_and_the_server_goes_on(tmp_path, monkeypatch):
+    (tmp_path / "self-test").mkdir()
+    (tmp_path / "self-test" / "crash").write_bytes(b"crash")
+    monkeypatch.setattr(runs, "CORPUS", tmp_path)
+    report = explore("self-test", seconds=0.2, seed=1)
+    assert {(f.kind, f.data) for f in report.findings} == {("SIGSEGV", b"crash")}
+    (tmp_path / "self-test" / "crash").write_bytes(b"fine")
+    report = explore("self-test", seconds=0.2, seed=1)
+    assert (report.findings, report.count > 0) == ([], True)
 
 
 @pytest.mark.long

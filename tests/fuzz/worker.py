@@ -231,8 +231,31 @@ def _target(name: str) -> Target:
 
 
 def main() -> None:
-    """Read a task as JSON from standard input: ``target`` and ``current``, and ``inputs`` to run or ``seconds``."""
-    task = json.load(sys.stdin)
+    """Read one task as JSON from standard input and run it; with the argument ``--serve``, run a task for each line.
+
+    A server imports all targets once and runs each task in a process of its own, then says how that process ``ended``.
+    """
+    if sys.argv[1:] != ["--serve"]:
+        run(json.load(sys.stdin))
+        return
+    from tests.fuzz import targets  # noqa: F401
+
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                run(json.loads(line))
+                status = 0
+            except Exception:
+                _say(failed=traceback.format_exc())
+            finally:
+                os._exit(status)
+        _say(ended=os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+
+def run(task: dict[str, Any]) -> None:
+    """Run a task: ``target`` and ``current``, and ``inputs`` to run or ``seconds``."""
     warnings.simplefilter("ignore")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     most = task["address_space_mb"] << 20
