@@ -17,9 +17,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_core.lsm.compaction.strategy import needs_lookup
-from paimon_core.lsm.gather import Flags, Positions, contiguous, take
+from paimon_core.lsm.gather import Flags, Positions, contiguous, take, take_rows
 from paimon_core.lsm.key_groups import Groups
-from paimon_core.lsm.order_codes import order_codes
+from paimon_core.lsm.key_words import KeyWords
+from paimon_core.lsm.order_codes import Codes, order_codes
 from paimon_core.options import COMBINING_ENGINES, TableOptions
 
 LEVEL = "_LEVEL"
@@ -100,12 +101,48 @@ def keys_of(rows: pa.Table, groups: Groups, chosen: Flags, key: Sequence[str]) -
 def places(keys: pa.Table, rows: pa.Table | pa.RecordBatch, names: Sequence[str]) -> Positions:
     """Return for each of ``rows`` the position of its key among ``keys``, or -1 if the key is not found.
 
-    ``names`` are the key columns. The keys in ``keys`` must strictly ascend.
+    ``names`` are the key columns. The keys in ``keys`` must strictly ascend. The call is fast if those of ``rows`` do,
+    too.
     """
-    both = [pa.chunked_array([contiguous(keys[name]), contiguous(rows[name])]) for name in names]
-    codes = order_codes(both)
-    known, asked = codes[: len(keys)], codes[len(keys) :]
+    count = len(keys)
+    both = pa.table([pa.chunked_array([contiguous(keys[n]), contiguous(rows[n])]) for n in names], list(names))
+    words = KeyWords.of(both, names)
+    known, asked = words.leading[:count], words.leading[count:]
+    if not words.rest:
+        return _found(known, asked)
+    if (asked[1:] < asked[:-1]).any():
+        codes = order_codes(both.columns)
+        return _found(codes[:count], codes[count:])
+    # A leading word that occurs once has at most one key to compare with. The few others are compared as a whole.
+    found = _found(known, asked)
+    hits = np.flatnonzero(found >= 0)
+    for part in words.rest:
+        hits = hits[part[found[hits]] == part[count + hits]]
+    out = np.full(len(asked), -1, np.int64)
+    out[hits] = found[hits]
+    tied = np.concatenate((_repeated(known), _repeated(asked)))
+    if len(tied):
+        own, others = np.flatnonzero(np.isin(asked, tied)), np.flatnonzero(np.isin(known, tied))
+        codes = order_codes(take_rows(both, np.concatenate((others, count + own)), names).columns)
+        at = _found(codes[: len(others)], codes[len(others) :])
+        out[own] = np.where(at >= 0, np.append(others, -1)[at], -1)
+    return out
+
+
+def _found(known: Codes, asked: Codes) -> Positions:
+    """Return for each value its position in ``known``, which ascends, or -1."""
+    if len(known) < len(asked) and (asked[1:] > asked[:-1]).all():  # fewer values to search for
+        at = _found(asked, known)
+        found = np.full(len(asked), -1, np.int64)
+        hits = np.flatnonzero(at >= 0)
+        found[at[hits]] = hits
+        return found
     at = np.searchsorted(known, asked)
-    hit = at < len(keys)
+    hit = at < len(known)
     hit[hit] = known[at[hit]] == asked[hit]
     return np.where(hit, at, -1)
+
+
+def _repeated(values: Codes) -> Codes:
+    """Return the values that are equal to the value before them."""
+    return np.asarray(values[1:][values[1:] == values[:-1]])

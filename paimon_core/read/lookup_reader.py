@@ -2,8 +2,9 @@
 
 The keys are passed in ascending order, one window at a time, so each level is read at most once, from the first
 requested key to the last requested key. Files whose key range contains no requested key are not opened. Row groups
-without a requested key are not decoded completely: statistics exclude some row groups, and of the other row groups the
-key columns are read first. Memory: the requested rows, and one batch per level.
+without a requested key are seldom decoded completely: statistics exclude some row groups, and of others the key columns
+are read first, unless many keys are requested and the row group before had some of them. Memory: the requested rows,
+and one batch per level.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from paimon_core.schema import DataField
 Marks = dict[str, list[Positions]]
 """For each file name, the positions of the rows that deletion vectors will delete."""
 _POSITION = "\x00position"
+_MANY_KEYS = 1 << 10
+"""If so many keys are requested of a row group, and keys were found before, its other columns are read at once."""
 
 
 class LookupReader:
@@ -111,6 +114,8 @@ class _Run:
         self._key_fields = schema.file_key_fields
         self._units = deque(_Unit(f, order(f.min_key), order(f.max_key)) for f in by_key(files, order))
         self._batches: Iterator[pa.RecordBatch] | None = None
+        self._has_hits = False
+        """Whether the last row group that was looked at has a requested key."""
         self._waiting: pa.RecordBatch | None = None
 
     def find(self, keys: pa.Table) -> list[pa.Table]:
@@ -127,7 +132,7 @@ class _Run:
                 self._next_unit()
             elif unit.row_group is None:
                 self._open_file()
-            elif self._batches is None and unit.low and not self._holds_any(unit, keys.slice(start, end - start)):
+            elif not self._may_hold_any(unit, keys.slice(start, end - start)):
                 if end == len(keys):
                     break
                 self._next_unit()
@@ -152,9 +157,11 @@ class _Run:
                 return start
             read_to = self._key_at(batch, len(batch) - 1)
             above = self._first_above(keys, read_to, start)
-            hits = places(keys.slice(start, above - start), batch, keys.column_names) >= 0
-            if hits.any() and len(rows := self._found(batch.filter(pa.array(hits)), unit.file)):
-                found.append(rows)
+            hits = np.flatnonzero(places(keys.slice(start, above - start), batch, keys.column_names) >= 0)
+            if len(hits):
+                self._has_hits = True
+                if len(rows := self._found(batch.take(pa.array(hits)), unit.file)):
+                    found.append(rows)
             self._waiting = batch if read_to > last else None
             start = above
             if start == len(keys):
@@ -170,7 +177,16 @@ class _Run:
             rows = rows if self._keep is None else self._keep(rows)
         return pa.Table.from_batches([with_level(rows, file.level)])
 
-    def _holds_any(self, unit: _Unit, keys: pa.Table) -> bool:
+    def _may_hold_any(self, unit: _Unit, keys: pa.Table) -> bool:
+        """Whether the rest of the unit may have one of the keys.
+
+        The keys of a row group are read first if few keys are requested, or the row group before had none of them.
+        """
+        if self._batches is not None or not unit.low:
+            return True
+        expected, self._has_hits = self._has_hits, False
+        if expected and len(keys) >= _MANY_KEYS:
+            return True
         last = self._key_at(keys, len(keys) - 1)
         request = FileRequest(row_groups=[unit.row_group or 0])
         for batch in self._reader.file(unit.file, self._key_fields, request):

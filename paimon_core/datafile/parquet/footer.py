@@ -28,8 +28,7 @@ _PLAIN_TEXT_BYTES = 3
 _SCHEMA, _ROW_GROUPS = 2, 4
 _ELEMENT_TYPE, _ELEMENT_WIDTH, _ELEMENT_CONVERTED, _ELEMENT_LOGICAL = 1, 2, 6, 10
 _GROUP_COLUMNS, _CHUNK_METADATA = 1, 3
-_CHUNK_TYPE, _CHUNK_PATH, _CHUNK_STATISTICS = 1, 3, 12
-_NULL_COUNT, _MAX_VALUE, _MIN_VALUE = 3, 5, 6
+_CHUNK_TYPE = 1
 
 
 def read_footer(source: pa.NativeFile) -> bytes:
@@ -117,43 +116,6 @@ def repeating_texts(footer: pq.FileMetaData, columns: Collection[str]) -> list[s
             if chunk.total_uncompressed_size >= _PLAIN_TEXT_BYTES * chunk.num_values:
                 plain.add(chunk.path_in_schema)
     return [name for name in columns if name not in plain]
-
-
-def row_group_count(footer: Struct) -> int:
-    """Return the number of row groups."""
-    try:
-        return len(footer[_ROW_GROUPS][1][1])
-    except (KeyError, TypeError, IndexError) as error:
-        raise ValueError(f"the footer lacks a part: {error!r}") from None
-
-
-def has_column(footer: Struct, column: str) -> bool:
-    """Whether the first row group has a column of this name that is not nested."""
-    try:
-        groups = _column_chunks(footer)
-        return any(chunk[_CHUNK_PATH][1][1] == [column.encode()] for group in groups[:1] for chunk in group)
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
-        raise ValueError(f"the footer lacks a part: {error!r}") from None
-
-
-def chunk_bounds(footer: Struct, column: str) -> list[tuple[int, bytes, bytes] | None]:
-    """Return for each row group the physical type of ``column``, its minimum and its maximum, in Parquet's encoding.
-
-    The list has None for a row group without these statistics, with nulls in the column, or without the column.
-    """
-    out: list[tuple[int, bytes, bytes] | None] = []
-    try:
-        for chunks in _column_chunks(footer):
-            found = None
-            for chunk in chunks:
-                if b".".join(chunk[_CHUNK_PATH][1][1]).decode() == column and _CHUNK_STATISTICS in chunk:
-                    known = chunk[_CHUNK_STATISTICS][1]
-                    if {_MIN_VALUE, _MAX_VALUE} <= known.keys() and known.get(_NULL_COUNT, (0, 1))[1] == 0:
-                        found = int(chunk[_CHUNK_TYPE][1]), known[_MIN_VALUE][1], known[_MAX_VALUE][1]
-            out.append(found)
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
-        raise ValueError(f"the footer lacks a part: {error!r}") from None
-    return out
 
 
 def _column_chunks(footer: Struct) -> list[list[Struct]]:

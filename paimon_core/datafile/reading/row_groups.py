@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paimon_core.codec.parquet.thrift import parse_struct
 from paimon_core.datafile.formats import format_of
-from paimon_core.datafile.parquet.footer import chunk_bounds, has_column, read_footer, row_group_count
+from paimon_core.datafile.parquet.checked_footer import read_checked
 from paimon_core.datafile.parquet.stored_bounds import stored_value
 from paimon_core.datafile.reading.reader import opened
 from paimon_core.schema import KEY_PREFIX, DataField
 from paimon_core.storage.storage import Storage
 from paimon_core.types import BINARY_ROOTS, DataType
-
-_BOOLEAN, _INT32, _INT64 = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +36,14 @@ def row_group_keys(storage: Storage, path: str, key_fields: Sequence[DataField])
     if format_of(path) != "parquet":
         return [KeyRange()]
     with opened(storage, path) as source:
-        footer = parse_struct(read_footer(source))
-        ranges = [KeyRange()] * row_group_count(footer)
+        footer = read_checked(source)
+        ranges = [KeyRange()] * len(footer.row_groups)
         is_open = [True] * len(ranges)
         for field in key_fields:
             # A file may have no key columns (option data-file.thin-mode).
-            name = field.name if has_column(footer, field.name) else field.name.removeprefix(KEY_PREFIX)
-            for at, bounds in enumerate(chunk_bounds(footer, name)):
-                kind, minimum, maximum = bounds or (0, None, None)
-                low, high = _value(minimum, kind, field.type), _value(maximum, kind, field.type)
+            name = field.name if field.name in footer.schema.leaves else field.name.removeprefix(KEY_PREFIX)
+            for at, (minimum, maximum, nulls) in enumerate(footer.bounds(name)):
+                low, high = (_value(raw, field.type) if nulls == 0 else None for raw in (minimum, maximum))
                 is_open[at] = is_open[at] and low is not None and high is not None
                 if is_open[at]:
                     ranges[at] = KeyRange((*ranges[at].low, low), (*ranges[at].high, high))
@@ -55,15 +51,9 @@ def row_group_keys(storage: Storage, path: str, key_fields: Sequence[DataField])
         return ranges
 
 
-def _value(raw: bytes | None, physical: int, dtype: DataType) -> Any:
+def _value(raw: Any, dtype: DataType) -> Any:
     """Return a footer's value as a storage value; None when unknown.
 
     The result is also None for types that Paimon and Parquet order differently, and for text cut inside a character.
     """
-    if raw is None:
-        return None
-    if physical == _BOOLEAN:
-        return stored_value(bool(raw[0]), dtype)
-    if physical in (_INT32, _INT64):
-        return stored_value(int.from_bytes(raw, "little", signed=True), dtype)
-    return None if dtype.root in BINARY_ROOTS else stored_value(raw, dtype)
+    return None if isinstance(raw, float) or dtype.root in BINARY_ROOTS else stored_value(raw, dtype)

@@ -1,11 +1,17 @@
+import itertools
+
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from paimon_core.lsm.changelog import RowComparison
 from paimon_core.lsm.engines.deduplicate import Deduplicate
 from paimon_core.lsm.engines.first_row import FirstRow
+from paimon_core.lsm.engines.partial_update import PartialUpdate
 from paimon_core.lsm.key_groups import group, key_codes
 from paimon_core.lsm.lookup import LEVEL, GroupLevels
+from tests.support.examples import examples
 
 INSERT, BEFORE, AFTER, DELETE = 0, 1, 2, 3
 COLUMNS = ("_KEY_k", "_SEQUENCE_NUMBER", "_VALUE_KIND", "v")
@@ -133,3 +139,53 @@ def test_the_first_row_of_a_new_key_is_its_changelog_row():
 def test_no_rows():
     for merged in (full(), lookup()):
         assert (len(merged.rows), len(merged.changelog)) == (0, 0)
+
+
+class Folding:
+    """An engine that combines the rows of every key, also where the values are those of input rows."""
+
+    def __init__(self, engine):
+        self.survivors, self.fold = engine.survivors, engine.fold
+
+    def last_values(self, rows, columns):
+        return None
+
+
+ENGINES = {
+    "deduplicate": Deduplicate(),
+    "partial-update": PartialUpdate(frozenset("v")),
+    "partial-update, single rows too": PartialUpdate(frozenset("v"), merges_single_rows=True),
+}
+VERSIONS = st.lists(st.tuples(st.sampled_from([5, 4, 0]), st.sampled_from([None, "a", "b"])), max_size=3)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@given(
+    versions=st.lists(VERSIONS, max_size=6),
+    deletes=st.booleans(),
+    compared=st.sampled_from([None, ["v"]]),
+    way=st.booleans(),
+)
+@settings(max_examples=examples(40), deadline=None)
+def test_taken_rows_are_the_rows_that_an_engine_combines(engine, versions, deletes, compared, way):
+    engine, number = ENGINES[engine], itertools.count()
+    rows = []
+    for key, found in enumerate(versions):
+        # The rows of a key from the last level to level 0; levels above 0 have one row each.
+        ordered = sorted({level: (level, v) for level, v in found if level}.values(), reverse=True)
+        ordered += [(level, v) for level, v in found if not level]
+        for level, v in ordered:
+            kind = DELETE if deletes and engine is ENGINES["deduplicate"] and v == "b" else INSERT
+            rows.append((key, next(number), kind, v, level))
+
+    def merged(engine):
+        table, groups = arranged(*rows)
+        comparison = RowComparison(engine, COLUMNS, compared)
+        if way:
+            return comparison.by_last_level(table, groups, 5)
+        return comparison.by_state(table, groups, GroupLevels.of(table, groups), changelog=True)
+
+    taken, combined = merged(engine), merged(Folding(engine))
+    assert plain(taken.rows) == plain(combined.rows)
+    assert plain(taken.changelog) == plain(combined.changelog)
+    assert taken.changelog.schema == combined.changelog.schema

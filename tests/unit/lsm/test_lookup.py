@@ -1,6 +1,8 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from paimon_core.lsm.key_groups import group
 from paimon_core.lsm.lookup import (
@@ -13,6 +15,7 @@ from paimon_core.lsm.lookup import (
     without_older_states,
 )
 from paimon_core.options import TableOptions
+from tests.support.examples import examples
 
 KEYS = [5, 5, 5, 3, 3, 7]
 ROWS = pa.table({"_KEY_k": KEYS, LEVEL: pa.array([4, 2, 0, 0, 0, 5], pa.int8())})
@@ -71,3 +74,19 @@ def test_every_row_of_a_file_has_its_level():
 )
 def test_older_states_are_left_out_where_merging_them_again_would_differ(engine, producer, expected):
     assert holds_states(TableOptions.parse({"merge-engine": engine, "changelog-producer": producer})) is expected
+
+
+TEXTS = st.text("ab\0", max_size=20)
+
+
+@given(known=st.sets(TEXTS, max_size=12), asked=st.lists(TEXTS, max_size=30), ordered=st.booleans(), few=st.booleans())
+@settings(max_examples=examples(60), deadline=None)
+def test_places_are_the_positions_of_equal_keys(known, asked, ordered, few):
+    keys = sorted(known, key=str.encode)
+    rows = sorted(set(asked), key=str.encode) if ordered else asked
+    # Texts of one width have no word for their length.
+    keys, rows = ([[f"{text:~<20}" for text in texts] for texts in (keys, rows)]) if few else (keys, rows)
+    keys = sorted(set(keys), key=str.encode)
+    tables = [pa.table({"k": pa.array(texts, pa.string())}) for texts in (keys, rows)]
+    expected = [keys.index(text) if text in keys else -1 for text in rows]
+    assert places(*tables, ["k"]).tolist() == expected

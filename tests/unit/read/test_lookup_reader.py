@@ -10,7 +10,7 @@ import paimon_core as paimon
 from paimon_core.datafile.writing import rolling_writer as parquet_writer
 from paimon_core.datafile.writing.table_files import rolling_writer
 from paimon_core.metadata.data_file import FileSource
-from paimon_core.read import bucket_reader
+from paimon_core.read import bucket_reader, lookup_reader
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.lookup_reader import LookupReader
 from tests.support.examples import examples
@@ -108,6 +108,15 @@ def test_a_row_group_is_decoded_once_over_all_windows():
     for key in range(8):
         assert levels(lookup, [key]) == {key: 5}
     assert [(group, columns) for _, group, columns in reader.opened] == [(0, 1), (0, 5), (1, 1), (1, 5)]
+
+
+def test_key_columns_are_not_read_first_where_many_keys_are_requested(monkeypatch):
+    monkeypatch.setattr(lookup_reader, "_MANY_KEYS", 2)
+    reader, lookup = bucket([(5, [*range(8), *range(10, 30, 2)])])
+    assert levels(lookup, [1, 2, 5, 6, 11, 13, 19, 21]) == {1: 5, 2: 5, 5: 5, 6: 5}
+    # The first row group has some of the keys, so the second is decoded at once, and so is the third, which has none.
+    expected = [(0, 1), (0, 5), (1, 5), (2, 5), (3, 1)]
+    assert [(group, columns) for _, group, columns in reader.opened] == expected
 
 
 def test_constant_columns_before_the_key_do_not_hide_it():

@@ -6,7 +6,6 @@ from paimon_core.codec.parquet.footer_checksum import is_sealed, sealed
 from paimon_core.codec.parquet.thrift import parse_struct, serialize_struct
 from paimon_core.datafile.parquet.footer import (
     bytes_as_int96,
-    chunk_bounds,
     file_end,
     footer_of,
     has_int96,
@@ -58,12 +57,6 @@ def test_int96_as_bytes_and_back():
     again = pq.ParquetFile(pa.BufferReader(body + file_end(bytes_as_int96(footer))))
     assert again.read()["t"].equals(TABLE["t"])
     assert again.metadata.num_row_groups == 3
-
-
-@pytest.mark.parametrize("tree", [{}, {2: (5, 1), 4: (5, 1)}, {2: (9, (12, [])), 4: (9, (12, [{1: (5, 7)}]))}])
-def test_a_footer_without_its_parts_is_a_value_error(tree):
-    with pytest.raises(ValueError, match="lacks a part"):
-        chunk_bounds(tree, "t")
 
 
 @pytest.mark.parametrize("tree", [{}, {2: (5, 1)}, {2: (9, (12, [{1: (5, 3), 4: (8, b"t")}]))}])
