@@ -12,6 +12,9 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+_SHARE = threading.local()
+"""``processors``: the number of processors of this thread while it works for ``run_parallel``."""
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -26,7 +29,12 @@ def run_parallel(work: Callable[[Item], Result], items: Iterable[Item], most: in
     results: dict[int, Result] = {}
     failures: list[BaseException] = []
 
+    count = thread_count(len(waiting)) if most is None else max(1, min(most, len(waiting)))
+    known = getattr(_SHARE, "processors", None)
+    share = max(1, own_processors() // max(1, count))
+
     def work_on_items() -> None:
+        _SHARE.processors = share
         while waiting and not failures:
             try:
                 number, item = waiting.popleft()
@@ -37,7 +45,6 @@ def run_parallel(work: Callable[[Item], Result], items: Iterable[Item], most: in
             except BaseException as error:
                 failures.append(error)
 
-    count = thread_count(len(waiting)) if most is None else max(1, min(most, len(waiting)))
     threads = [threading.Thread(target=work_on_items, daemon=True) for _ in range(count - 1)]
     started = []
     try:
@@ -47,6 +54,7 @@ def run_parallel(work: Callable[[Item], Result], items: Iterable[Item], most: in
         work_on_items()
     except BaseException as error:  # an interrupt between two items, or no thread could be started
         failures.append(error)
+    _SHARE.processors = known
     while started:
         try:
             started[-1].join()
@@ -56,6 +64,11 @@ def run_parallel(work: Callable[[Item], Result], items: Iterable[Item], most: in
     if failures:
         raise failures[0]
     return [results[number] for number in range(len(results))]
+
+
+def own_processors() -> int:
+    """Return the number of processors that the calling thread may keep busy: inside of ``run_parallel`` its share."""
+    return getattr(_SHARE, "processors", None) or os.cpu_count() or 1
 
 
 def thread_count(items: int) -> int:

@@ -8,22 +8,32 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from paimon_core.catalog.database_compaction import ALL, NONE, TableOutcome, compact_database
-from paimon_core.catalog.definition import Definition
+from paimon_core.catalog.database_compaction import ALL, NONE
 from paimon_core.catalog.identifier import Identifier
-from paimon_core.catalog.maintenance_log import MaintenanceLog
-from paimon_core.catalog.system_tables import catalog_table
+from paimon_core.deferred import deferred
 from paimon_core.errors import InvalidRequest
-from paimon_core.frames.source import Source
-from paimon_core.frames.sql_query import query as sql_query
-from paimon_core.group.group import Group
 from paimon_core.options import OptionValue, option_texts
 from paimon_core.schema import TableSchema
-from paimon_core.table.system.system_table import SystemTable
 from paimon_core.table.table import Table
 
 if TYPE_CHECKING:
     import duckdb
+
+    from paimon_core.catalog.database_compaction import TableOutcome, compact_database
+    from paimon_core.catalog.definition import Definition
+    from paimon_core.catalog.maintenance_log import MaintenanceLog
+    from paimon_core.catalog.system_tables import catalog_table
+    from paimon_core.frames.source import Source
+    from paimon_core.group.group import Group
+    from paimon_core.table.system.system_table import SystemTable
+
+    maintenance_log = MaintenanceLog
+    definition_of = Definition
+else:
+    catalog_table = deferred("paimon_core.catalog.system_tables", "catalog_table")
+    compact_database = deferred("paimon_core.catalog.database_compaction", "compact_database")
+    maintenance_log = deferred("paimon_core.catalog.maintenance_log", "MaintenanceLog")
+    definition_of = deferred("paimon_core.catalog.definition", "Definition")
 
 
 class Catalog(Protocol):
@@ -97,6 +107,8 @@ class Catalog(Protocol):
         or alias. The rows are computed when they are fetched (``fetchall``, ``df``, ``pl``, ``arrow``). Raises SqlError
         for a text that DuckDB refuses, InvalidRequest for anything but one SELECT, and the errors of ``table``.
         """
+        from paimon_core.frames.sql_query import query as sql_query
+
         return sql_query(query, self._scan_of)
 
     def _scan_of(self, name: str, version: str | int | None, time: str | None) -> Source | pa.Table:
@@ -130,7 +142,7 @@ class Catalog(Protocol):
 
         Nothing is created before outcomes are added.
         """
-        return MaintenanceLog(self)
+        return maintenance_log(self)
 
     def create_table(
         self,
@@ -161,7 +173,7 @@ class Catalog(Protocol):
         """
         identifier = Identifier.of_table(name, "create")
         all_options = {**self._default_options, **option_texts({} if options is None else options)}
-        definition = Definition(schema, primary_key, partition_by, all_options, types, comment)
+        definition = definition_of(schema, primary_key, partition_by, all_options, types, comment)
         return self._create_table(identifier, definition.to_schema(name), ignore_if_exists)
 
     @property

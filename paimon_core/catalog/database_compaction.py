@@ -9,14 +9,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from paimon_core.argument_checks import as_millis
-from paimon_core.compact.compaction import Work
-from paimon_core.compact.compactor import run_tasks
-from paimon_core.compact.report import CompactReport
+from paimon_core.deferred import deferred
 from paimon_core.errors import DatabaseNotFound, InvalidRequest, PaimonError, TableNotFound
 from paimon_core.options import OptionValue
 
 if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
+    from paimon_core.compact.compaction import Work
+    from paimon_core.compact.compactor import run_tasks
+    from paimon_core.compact.report import CompactReport
+
+    no_report = CompactReport
+else:
+    run_tasks = deferred("paimon_core.compact.compactor", "run_tasks")
+    no_report = deferred("paimon_core.compact.report", "CompactReport")
 
 ALL, NONE = ".*", "(?!)"
 _DROPPED = "it was dropped during the call"
@@ -27,7 +33,7 @@ class TableOutcome:
     """What a database compaction did with one table."""
 
     table: str
-    report: CompactReport = field(default_factory=CompactReport)
+    report: CompactReport = field(default_factory=no_report)
     skipped: str = ""
     """Why the table was not compacted; empty when it was."""
     error: PaimonError | None = None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from paimon_core.catalog.catalog import Catalog
-from paimon_core.catalog.definition import check_definition
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.names import check_target, new_name
 from paimon_core.catalog.table_removal import (
@@ -29,13 +29,15 @@ from paimon_core.errors import (
     StorageError,
     UnsupportedFeature,
 )
-from paimon_core.group.group import Group
 from paimon_core.metadata.stores.manifest_cache import ManifestCache
 from paimon_core.schema import TableSchema
 from paimon_core.storage.external_roots import NO_ROOTS, ExternalRoots
 from paimon_core.storage.paths import DATABASE_SUFFIX, database_path, table_path
 from paimon_core.storage.storage import FileInfo, Storage
 from paimon_core.table.table import Table
+
+if TYPE_CHECKING:
+    from paimon_core.group.group import Group
 
 _ROUNDS = 5
 """The maximum number of times that ``drop_database`` lists the entries of the database and deletes them."""
@@ -174,6 +176,8 @@ class FilesystemCatalog(Displayed, Catalog):
         """Create the table by creating its schema file: the table exists as soon as this file exists."""
         name = str(identifier)
         context = self._places.context(identifier, schema)
+        from paimon_core.catalog.definition import check_definition
+
         check_definition(context)
         self._check_database(identifier.database)
         if context.schemas.latest() is None:
@@ -222,6 +226,8 @@ class FilesystemCatalog(Displayed, Catalog):
 
     def group(self, name: str) -> Group:
         """Return a group of tables that are published together; the first publish creates it."""
+        from paimon_core.group.group import Group
+
         return Group(self, name)
 
     def rename_table(self, name: str, to: str) -> None:

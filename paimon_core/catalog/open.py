@@ -12,7 +12,7 @@ from paimon_core.catalog.filesystem import FilesystemCatalog
 from paimon_core.catalog.kinds import FILESYSTEM, REST, SQL
 from paimon_core.catalog.local_caching import manifest_cache
 from paimon_core.catalog.options import CACHE_OPTIONS, parse_catalog_options
-from paimon_core.catalog.system_tables import shown_options
+from paimon_core.catalog.shown_options import shown_options
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.storage.external_roots import ExternalRoots
 from paimon_core.storage.open import open_storage

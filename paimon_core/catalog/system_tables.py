@@ -16,14 +16,14 @@ import pyarrow as pa
 
 from paimon_core.catalog.maintenance_log import MaintenanceLog
 from paimon_core.catalog.maintenance_log import Tables as LogTables
+from paimon_core.catalog.shown_options import shown_options
 from paimon_core.codec.binary_row.rows import decode_row
 from paimon_core.codec.partition_text import partition_values
-from paimon_core.errors import CorruptTable, InvalidRequest, NotFound, UnsupportedFeature, names_a_secret
+from paimon_core.errors import CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
 from paimon_core.health.plan.outcome import COLUMNS as MAINTENANCE
 from paimon_core.metadata.times.local_time import epoch_millis
 from paimon_core.predicate import Predicate
 from paimon_core.schema import DataField
-from paimon_core.storage.secret import HIDDEN, scrubbed
 from paimon_core.table.system.columns import arrow_table, fields_of, from_rows
 from paimon_core.table.system.group_columns import partition_rows
 from paimon_core.table.system.source import Source
@@ -41,7 +41,6 @@ ALL_PARTITIONS = (
 )
 ALL_TABLE_OPTIONS = "database_name STRING, table_name STRING, key STRING, value STRING"
 CATALOG_OPTIONS = "key STRING NOT NULL, value STRING NOT NULL"
-_PASSWORD = re.compile(r"(?<=://)[^/@\s]*@")
 
 
 class Tables(LogTables, Protocol):
@@ -56,16 +55,6 @@ class Tables(LogTables, Protocol):
 
     def list_tables(self, database: str) -> list[str]:
         """Return the names of the tables of a database, sorted; raises DatabaseNotFound."""
-
-
-def shown_options(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options with ``***`` for passwords, keys and tokens, headers, and the user and query of a URI."""
-    return {
-        key: HIDDEN
-        if names_a_secret(key) or key.startswith("header.") or key.endswith("key-id")
-        else scrubbed(_PASSWORD.sub(f"{HIDDEN}@", text), ())
-        for key, text in sorted(options.items())
-    }
 
 
 def catalog_table(catalog: Tables, name: str) -> SystemTable:

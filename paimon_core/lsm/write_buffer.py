@@ -22,6 +22,8 @@ from paimon_core.lsm.key_windows import WINDOW_ROWS, windows
 from paimon_core.lsm.key_words import KeyWords
 from paimon_core.lsm.merge import sorted_groups
 from paimon_core.lsm.merge_order import MergeOrder
+from paimon_core.parallel_work import own_processors, run_parallel
+from paimon_core.schema import KEY_PREFIX
 
 FAN_IN = 64
 """The largest number of stored runs that one merge reads; if there are more, some adjacent runs are merged first."""
@@ -29,6 +31,8 @@ BATCH_BYTES = 1 << 20
 """The largest batch of a run in bytes (a larger row gets its own batch); a merge loads some batches of every run."""
 PART_BYTES = 8 << 20
 """The number of bytes of long rows that are copied at once."""
+_MANY_ROWS = 1 << 17
+"""The minimum number of rows whose columns are copied by several threads."""
 _LONG_BYTES = 1 << 10
 """Rows with more bytes than this on average are called long."""
 
@@ -166,7 +170,20 @@ class WriteBuffer:
         return Drained(self._fold(raw, in_place), raw)
 
     def _fold(self, rows: pa.Table, groups: Groups) -> pa.Table:
-        return self._engine.fold(rows, self._engine.survivors(rows, groups, drop_deletes=False), rows.column_names)
+        engine, names = self._engine, rows.column_names
+        kept = engine.survivors(rows, groups, drop_deletes=False)
+        processors = own_processors() if engine.keeps_last and len(rows) >= _MANY_ROWS else 1
+        if processors == 1:
+            return engine.fold(rows, kept, names)
+        # A key column and its value column are one part, because the engine copies equal memory only once.
+        parts: dict[str, list[str]] = {}
+        for name in names:
+            parts.setdefault(name.removeprefix(KEY_PREFIX), []).append(name)
+        # Large columns begin first, so that the threads end at about the same time.
+        order = sorted(parts.values(), key=lambda part: rows[part[-1]].nbytes, reverse=True)
+        found = run_parallel(lambda part: engine.fold(rows, kept, part), order, processors)
+        columns = {name: table[name] for table in found for name in table.column_names}
+        return pa.Table.from_arrays([columns[name] for name in names], names)
 
     def _merged(
         self, runs: Sequence[Iterator[pa.RecordBatch]], result: Callable[[pa.Table, Groups], _Result]

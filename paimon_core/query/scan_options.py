@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 
 from paimon_core.errors import InvalidRequest
-from paimon_core.maintain.tags.operations import create_tag
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import table_to_change
@@ -34,6 +33,8 @@ def protect(context: TableContext, snapshot: Snapshot | None) -> None:
     """
     retained = context.options[_RETAINED]
     if retained is not None and snapshot is not None:
+        from paimon_core.maintain.tags.operations import create_tag  # few reads need it
+
         name = f"{LEASE_PREFIX}{snapshot.id}-{uuid.uuid4().hex[:8]}-{SCAN_HOLDER}"
         create_tag(table_to_change(context), name, snapshot, retained)
 

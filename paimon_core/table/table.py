@@ -12,45 +12,57 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from paimon_core.alter.alter_table import alter_table
-from paimon_core.alter.changes import SchemaChange
-from paimon_core.alter.text import parse_changes
 from paimon_core.argument_checks import as_millis
-from paimon_core.compact import compaction
-from paimon_core.compact.compactor import run_task, run_tasks
-from paimon_core.compact.planning import idle_partitions, plan, plan_sorted
-from paimon_core.compact.report import CompactReport
-from paimon_core.compact.sort_order import SortOrder
-from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import InvalidRequest
-from paimon_core.health.plan.candidates import SAFE_ACTIONS, Budget
-from paimon_core.maintain.expiry.configured import expire_retained
-from paimon_core.maintain.expiry.snapshots import ExpireReport
-from paimon_core.maintain.file_indexes import IndexWork, index_files, rewrite_indexes
-from paimon_core.maintain.rollback.rollback import rollback
-from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.health.plan.candidates import SAFE_ACTIONS
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import same_table, table_to_change
 from paimon_core.predicate import Where
 from paimon_core.query.fallback import refuse_other_branch
-from paimon_core.table.commit_request import CommitRequest
-from paimon_core.table.refs.branches import Branches
-from paimon_core.table.refs.tags import rollback_target
-from paimon_core.table.stream.start import Start, open_stream
-from paimon_core.table.stream.table_stream import TableStream
-from paimon_core.table.upkeep.analysis import analyze
-from paimon_core.table.upkeep.expiry import requested_retentions
-from paimon_core.table.upkeep.rescale import rescale
-from paimon_core.table.upkeep.rescale_task import RescaleWork, run_rescales
+from paimon_core.table.on_demand import (
+    alter_table,
+    analyze,
+    branches_of,
+    commit_request,
+    compaction,
+    expire_retained,
+    idle_partitions,
+    index_files,
+    no_report,
+    open_stream,
+    parse_changes,
+    plan,
+    plan_sorted,
+    requested_retentions,
+    rescale,
+    rewrite_indexes,
+    rollback,
+    rollback_target,
+    run_rescales,
+    run_task,
+    run_tasks,
+    sort_order,
+)
 from paimon_core.table.writable import WritableTable
 
 if TYPE_CHECKING:
+    from paimon_core.alter.changes import SchemaChange
+    from paimon_core.compact.report import CompactReport
+    from paimon_core.compact.task import CompactionTask
     from paimon_core.health.finding import Finding
+    from paimon_core.health.plan.candidates import Budget
     from paimon_core.health.plan.outcome import OutcomeLog
     from paimon_core.health.plan.policy import Policy
+    from paimon_core.maintain.expiry.snapshots import ExpireReport
+    from paimon_core.maintain.file_indexes import IndexWork
+    from paimon_core.metadata.commit_message import CommitMessage
+    from paimon_core.table.refs.branches import Branches
+    from paimon_core.table.stream.start import Start
+    from paimon_core.table.stream.table_stream import TableStream
     from paimon_core.table.upkeep.maintenance import Maintenance
     from paimon_core.table.upkeep.maintenance_plan import MaintenancePlan
     from paimon_core.table.upkeep.maintenance_report import MaintenanceReport
+    from paimon_core.table.upkeep.rescale_task import RescaleWork
 
 _LOG = logging.getLogger(__name__)
 
@@ -97,7 +109,7 @@ class Table(WritableTable):
         without snapshots. Raises SchemaMismatch for an unknown column or a column of a nested type or VARIANT,
         CommitConflict when the schema changed during the call.
         """
-        return self._settled(analyze(CommitRequest.of(self.context, None, None, None), columns))
+        return self._settled(analyze(commit_request(self.context, None, None, None), columns))
 
     # -- streams
 
@@ -151,6 +163,8 @@ class Table(WritableTable):
 
     def run_compaction(self, task: CompactionTask) -> CommitMessage:
         """Run one planned compaction, in this process or in another process, and return the message to commit."""
+        from paimon_core.compact.task import CompactionTask
+
         if not isinstance(task, CompactionTask):
             raise InvalidRequest(f"run_compaction takes a task of plan_compaction, not {task!r:.60}")
         return run_task(same_table(self.context), task)
@@ -186,7 +200,7 @@ class Table(WritableTable):
         ``clustering.history-partition.idle-to-full-sort``. Raises InvalidRequest for columns by which rows cannot be
         sorted.
         """
-        author = CommitRequest.of(self.context, user, None, properties).author()
+        author = commit_request(self.context, user, None, properties).author()
         idle = _idle_millis(partition_idle_time)
         report = compaction.compact(self.context, author, full=full, where=where, idle_millis=idle, work=work)
         self._settled(report.snapshot)
@@ -215,9 +229,9 @@ class Table(WritableTable):
         InvalidRequest and SchemaMismatch for tables and columns that cannot be sorted, and CommitConflict when
         concurrent commits conflicted in every partition; the new files are then deleted.
         """
-        author = CommitRequest.of(self.context, user, None, properties).author()
-        tasks = plan_sorted(self.context, SortOrder.of(self.context, order_by, strategy), where)
-        report = compaction.run(self.context, author, tasks, work) if tasks else CompactReport()
+        author = commit_request(self.context, user, None, properties).author()
+        tasks = plan_sorted(self.context, sort_order(self.context, order_by, strategy), where)
+        report = compaction.run(self.context, author, tasks, work) if tasks else no_report()
         self._settled(report.snapshot)
         return report
 
@@ -246,7 +260,7 @@ class Table(WritableTable):
         about ``write-buffer-size`` and the memory of a compaction; with a primary key, other rows of a partition are
         stored on local disk until they are written. ``work`` runs the tasks, one for each partition.
         """
-        request = CommitRequest.of(self.context, user, None, properties)
+        request = commit_request(self.context, user, None, properties)
         return self._completed(rescale(request, buckets, where, work))
 
     def rewrite_file_index(
@@ -267,9 +281,9 @@ class Table(WritableTable):
         changed. Returns None when there was nothing to do. Raises CommitConflict when every bucket had a conflict,
         CorruptTable for a data file that cannot be read. ``work`` runs the tasks, one for each bucket.
         """
-        author = CommitRequest.of(self.context, user, None, properties).author()
+        author = commit_request(self.context, user, None, properties).author()
         messages = rewrite_indexes(table_to_change(self.context), where, every=every, work=work)
-        report = compaction.commit_buckets(self.context, author, messages) if messages else CompactReport()
+        report = compaction.commit_buckets(self.context, author, messages) if messages else no_report()
         return self._settled(report.snapshot)
 
     def mend(self, finding: Finding) -> Any:
@@ -359,7 +373,7 @@ class Table(WritableTable):
     @property
     def branches(self) -> Branches:
         """The branches of the table; ``create`` starts a new branch from this branch."""
-        return Branches(self.context)
+        return branches_of(self.context)
 
     def rollback(
         self,

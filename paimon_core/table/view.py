@@ -32,18 +32,6 @@ from paimon_core.query.fallback import fallback_scan, refuse_other_branch
 from paimon_core.query.scan import Scan, new_scan
 from paimon_core.schema import TableSchema
 from paimon_core.table import on_demand
-from paimon_core.table.changes.changes import Changes, changes_between
-from paimon_core.table.changes.diff import Diff, diff_between
-from paimon_core.table.changes.incremental import incremental_scan
-from paimon_core.table.changes.versions import Bound
-from paimon_core.table.dynamic_options import selects_snapshot, with_dynamic_options
-from paimon_core.table.inspect import Inspect
-from paimon_core.table.refs.leases import Lease, LeaseTag, leases_of
-from paimon_core.table.refs.tags import Tags
-from paimon_core.table.summaries import place, table_summary
-from paimon_core.table.system.row_tables import changes_asked
-from paimon_core.table.system.system_table import SystemScan, SystemTable
-from paimon_core.table.system.tables import check_name, is_of_snapshot, system_table
 
 if TYPE_CHECKING:
     import polars
@@ -51,6 +39,13 @@ if TYPE_CHECKING:
     from paimon_core.health.finding import Health
     from paimon_core.health.thresholds import Thresholds
     from paimon_core.query.row_explanation import RowExplanation
+    from paimon_core.table.changes.changes import Changes
+    from paimon_core.table.changes.diff import Diff
+    from paimon_core.table.changes.versions import Bound
+    from paimon_core.table.inspect import Inspect
+    from paimon_core.table.refs.leases import Lease, LeaseTag
+    from paimon_core.table.refs.tags import Tags
+    from paimon_core.table.system.system_table import SystemScan, SystemTable
 
 _NAMES = (
     "alter analyze branches callbacks commit committed compact complete delete expire_snapshots filter_committed "
@@ -99,13 +94,13 @@ class TableView(Displayed):
         return self.context.paths.root
 
     def _summary(self) -> Summary:
-        return table_summary(self.context, self.pinned)
+        return on_demand.table_summary(self.context, self.pinned)
 
     if not TYPE_CHECKING:  # hidden from type checkers and completion: a view has no such method
 
         def __getattr__(self, name: str) -> object:
             if name in METHODS_OF_TABLES and not hasattr(type(self), name):
-                shown = place(self.context, self.pinned)
+                shown = on_demand.place(self.context, self.pinned)
                 raise AttributeError(
                     f"table {shown} is read-only: call {name} on catalog.table({self.name!r})", name=name
                 )
@@ -150,7 +145,9 @@ class TableView(Displayed):
         position = None if self.pinned is not None else scan_position(self.options)
         if position is not None and selects_changes(*position):
             refuse_other_branch(self.context)
-            return incremental_scan(self.context, *position, columns, where, limit, micros=timestamps_in_micros)
+            return on_demand.incremental_scan(
+                self.context, *position, columns, where, limit, micros=timestamps_in_micros
+            )
         created_from = self._created_from(position)
         table = self._selected() if created_from is None else self
         context = in_microseconds(table.context) if timestamps_in_micros else table.context
@@ -249,7 +246,7 @@ class TableView(Displayed):
         InvalidRequest for a wrong bound or ``way``, SchemaMismatch for ``columns`` and ``where`` that do not fit.
         """
         refuse_other_branch(self.context)
-        return changes_between(
+        return on_demand.changes_between(
             self.context, self.pinned, start, end, columns=columns, where=where, way=way, with_commit=with_commit
         )
 
@@ -262,7 +259,7 @@ class TableView(Displayed):
         and files whose key ranges overlap with such a file. Raises the errors of ``changes``.
         """
         refuse_other_branch(self.context)
-        return diff_between(self.context, a, b, columns, where)
+        return on_demand.diff_between(self.context, a, b, columns, where)
 
     def at(
         self,
@@ -314,7 +311,7 @@ class TableView(Displayed):
         InvalidRequest for a wrong duration or ``holder``, and for too many leases.
         """
         view = self.reading()
-        return Lease(view.context, view.pinned, view._at, keep_for, holder)
+        return on_demand.lease_of(view.context, view.pinned, view._at, keep_for, holder)
 
     def health(self, thresholds: Thresholds | None = None) -> Health:
         """Return the problems of the table, with their costs and mends, from metadata only (docs/health.md).
@@ -329,7 +326,7 @@ class TableView(Displayed):
 
     def leases(self) -> list[LeaseTag]:
         """Return the leases of the table, including leases of other processes and engines."""
-        return leases_of(self.context)
+        return on_demand.leases_of(self.context)
 
     def explain_row(self, key: Any) -> RowExplanation:
         """Return every version of one row in the files of the snapshot, and the versions that decided each column.
@@ -351,18 +348,18 @@ class TableView(Displayed):
         cannot change (see ``alter``), for an option that all handles must share (such as ``bucket``), for an option
         that this library does not use, and for a bad value.
         """
-        context = with_dynamic_options(self.context, options)
-        return replace(self, context=context, pinned=None if selects_snapshot(options) else self.pinned)
+        context = on_demand.with_dynamic_options(self.context, options)
+        return replace(self, context=context, pinned=None if on_demand.selects_snapshot(options) else self.pinned)
 
     @property
     def tags(self) -> Tags:
         """The tags: named snapshots, which do not expire. On a pinned view ``create`` tags the pinned snapshot."""
-        return Tags(self.context, self.pinned)
+        return on_demand.tags_of(self.context, self.pinned)
 
     @property
     def inspect(self) -> Inspect:
         """Snapshots, files, manifests, partitions, buckets, options, schemas and tags as Arrow tables."""
-        return Inspect(self.context, self.pinned)
+        return on_demand.inspect_of(self.context, self.pinned)
 
     def system_table(self, name: str) -> SystemTable:
         """Return the system table ``name``, such as "files" or "audit_log" (docs/system-tables.md).
@@ -371,13 +368,13 @@ class TableView(Displayed):
         or the latest. Under the options ``incremental-*``, "audit_log" and "binlog" have the changes of the selected
         range. Raises NotFound, which lists the names, and the errors of ``reading``.
         """
-        kind = check_name(name, self.name)
+        kind = on_demand.check_name(name, self.name)
         table: TableView = self
-        if changes_asked(self.context, self.pinned, kind) is not None:
+        if on_demand.changes_asked(self.context, self.pinned, kind) is not None:
             refuse_other_branch(self.context)
-        elif is_of_snapshot(kind):
+        elif on_demand.is_of_snapshot(kind):
             table = self.reading()
-        return system_table(table.context, table.pinned, kind)
+        return on_demand.system_table(table.context, table.pinned, kind)
 
     def system(
         self,

@@ -7,30 +7,50 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from paimon_core.alter.merge_schema import MergeSchema
-from paimon_core.commit.overwrite import Overwrite
-from paimon_core.commit.read_set import Reads
-from paimon_core.compact.compaction import Work
-from paimon_core.compact.compactor import run_tasks
+from paimon_core.deferred import DeferredModule, deferred
 from paimon_core.errors import InvalidRequest
-from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Where
-from paimon_core.table.commit_request import CommitRequest, Committed
-from paimon_core.table.rows import delete_update
-from paimon_core.table.rows.merge import merge
-from paimon_core.table.rows.merge_clauses import Delete, Insert, Update, clauses_of
-from paimon_core.table.rows.row_changes import Assignments
+from paimon_core.table.rows.merge_clauses import Delete, Insert, Update
 from paimon_core.table.view import TableView
-from paimon_core.table.writes import write
-from paimon_core.table.writes.after_commit import failed_callbacks, maintain, raise_first
-from paimon_core.table.writes.merging_writer import open_writer
-from paimon_core.table.writes.overwrite_target import overwrite_target
-from paimon_core.table.writes.prepared import Prepared
-from paimon_core.write.table_writer import TableWriter
+
+if TYPE_CHECKING:
+    from paimon_core.alter.merge_schema import MergeSchema
+    from paimon_core.commit.overwrite import Overwrite
+    from paimon_core.commit.read_set import Reads
+    from paimon_core.compact.compaction import Work
+    from paimon_core.compact.compactor import run_tasks
+    from paimon_core.metadata.commit_message import CommitMessage
+    from paimon_core.table.commit_request import CommitRequest, Committed
+    from paimon_core.table.rows import delete_update
+    from paimon_core.table.rows.merge import merge
+    from paimon_core.table.rows.merge_clauses import clauses_of
+    from paimon_core.table.rows.row_changes import Assignments
+    from paimon_core.table.writes import write
+    from paimon_core.table.writes.after_commit import failed_callbacks, maintain, raise_first
+    from paimon_core.table.writes.merging_writer import open_writer
+    from paimon_core.table.writes.overwrite_target import overwrite_target
+    from paimon_core.table.writes.prepared import Prepared
+    from paimon_core.write.table_writer import TableWriter
+
+    commit_request = CommitRequest.of
+    prepared_of = Prepared.from_bytes
+else:
+    run_tasks = deferred("paimon_core.compact.compactor", "run_tasks")
+    merge = deferred("paimon_core.table.rows.merge", "merge")
+    clauses_of = deferred("paimon_core.table.rows.merge_clauses", "clauses_of")
+    failed_callbacks = deferred("paimon_core.table.writes.after_commit", "failed_callbacks")
+    maintain = deferred("paimon_core.table.writes.after_commit", "maintain")
+    raise_first = deferred("paimon_core.table.writes.after_commit", "raise_first")
+    open_writer = deferred("paimon_core.table.writes.merging_writer", "open_writer")
+    overwrite_target = deferred("paimon_core.table.writes.overwrite_target", "overwrite_target")
+    delete_update = DeferredModule("paimon_core.table.rows.delete_update")
+    write = DeferredModule("paimon_core.table.writes.write")
+    commit_request = deferred("paimon_core.table.commit_request", "CommitRequest.of")
+    prepared_of = deferred("paimon_core.table.writes.prepared", "Prepared.from_bytes")
 
 Changing = Update | Delete
 _UPDATE, _INSERT = Update(), Insert()
@@ -68,7 +88,7 @@ class WritableTable(TableView):
         commit, and the alteration remains when the commit fails. This handle keeps its schema: ``refresh`` returns a
         handle with the new columns.
         """
-        request = CommitRequest.of(self.context, user, identifier, properties, watermark)
+        request = commit_request(self.context, user, identifier, properties, watermark)
         return self._completed(write.write_rows(request, data, kinds, merge_schema=merge_schema))
 
     def overwrite(
@@ -88,7 +108,7 @@ class WritableTable(TableView):
         table has no partitions or ``dynamic-partition-overwrite`` is off. With ``where``, which uses partition columns
         only, it replaces the partitions that match, and every row of the data must belong to a partition that matches.
         """
-        request = CommitRequest.of(self.context, user, identifier, properties, watermark)
+        request = commit_request(self.context, user, identifier, properties, watermark)
         target = overwrite_target(self.context, where)
         return self._completed(write.write_rows(request, data, target=target, merge_schema=merge_schema))
 
@@ -126,7 +146,7 @@ class WritableTable(TableView):
         once, as long as the snapshot has not expired. Raises InvalidRequest, CommitConflict (nothing was committed, no
         file was deleted), CommitStateUnknown (check with ``committed`` before a retry).
         """
-        request = CommitRequest.of(self.context, user, identifier, properties, watermark)
+        request = commit_request(self.context, user, identifier, properties, watermark)
         return self._completed(write.commit_messages(request, messages, overwrite, operation))
 
     def committed(self, user: str, identifier: int) -> Snapshot | None:
@@ -134,7 +154,7 @@ class WritableTable(TableView):
 
         Raises InvalidRequest when the user has committed a higher identifier instead.
         """
-        return CommitRequest.of(self.context, user, identifier, None).committed_snapshot()
+        return commit_request(self.context, user, identifier, None).committed_snapshot()
 
     def filter_committed(self, user: str, identifiers: Collection[int]) -> list[int]:
         """Return the ``identifiers`` that ``user`` has not committed (format 14.5).
@@ -167,7 +187,7 @@ class WritableTable(TableView):
         result is discarded. When the table is altered after this call, ``Prepared.again`` must be called before the
         publish. Raises InvalidRequest when the user has already committed the identifier or a higher one.
         """
-        request = CommitRequest.of(self.context, user, identifier, properties, watermark)
+        request = commit_request(self.context, user, identifier, properties, watermark)
         return write.prepare_rows(
             request, self._settle_on, data, kinds, overwrites=overwrite, where=where, merge_schema=merge_schema
         )
@@ -184,12 +204,12 @@ class WritableTable(TableView):
         watermark: int | None = None,
     ) -> Prepared | None:
         """Do ``prepare`` for messages of writers in this or other processes; raises the errors of ``commit``."""
-        request = CommitRequest.of(self.context, user, identifier, properties, watermark)
+        request = commit_request(self.context, user, identifier, properties, watermark)
         return write.prepare_messages(request, self._settle_on, messages, overwrites=overwrite, where=where)
 
     def prepared(self, data: bytes) -> Prepared:
         """Return the prepared commit that ``Prepared.to_bytes`` encoded; raises InvalidRequest for another table."""
-        return Prepared.from_bytes(data, self.context, self._settle_on)
+        return prepared_of(data, self.context, self._settle_on)
 
     # -- changes of rows
 
@@ -209,7 +229,7 @@ class WritableTable(TableView):
         the commit changes partitions that may contain matching rows, or compacts their files. Raises CommitConflict
         when the last retry fails in the same way; nothing is deleted then.
         """
-        request = CommitRequest.of(self.context, user, None, properties)
+        request = commit_request(self.context, user, None, properties)
         return self._completed(delete_update.delete(request, where))
 
     def update(
@@ -229,7 +249,7 @@ class WritableTable(TableView):
         commits have the same effect as on ``delete``. Raises the errors of ``delete``, and SchemaMismatch for a value
         that does not fit its column and for a column that the latest schema does not have.
         """
-        request = CommitRequest.of(self.context, user, None, properties)
+        request = commit_request(self.context, user, None, properties)
         return self._completed(delete_update.update(request, where, set))
 
     def merge(
@@ -275,7 +295,7 @@ class WritableTable(TableView):
         source, or compacts files that the merge changes. Raises CommitConflict when the last retry fails in the same
         way, SchemaMismatch for columns and values that do not fit, InvalidRequest. After an error nothing is changed.
         """
-        request = CommitRequest.of(self.context, user, None, properties)
+        request = commit_request(self.context, user, None, properties)
         clauses = clauses_of(self.context, when_matched, when_not_matched, when_not_matched_by_source)
         return self._completed(merge(request, source, on, clauses))
 

@@ -38,11 +38,12 @@ class Side:
 
     def scan(self, name, columns):
         names = "*" if columns is None else ", ".join(columns)
-        return self.database.execute(f"SELECT {names} FROM {name}").to_arrow_table()
+        # Arrow tables of ``execute`` need an extra copy of the rows.
+        return self.database.sql(f"SELECT {names} FROM {name}").to_arrow_table()
 
     def find(self, name, low, high):
         where = f"id = {low}" if low == high else f"id BETWEEN {low} AND {high}"
-        return self.database.execute(f"SELECT * FROM {name} WHERE {where}").to_arrow_table()
+        return self.database.sql(f"SELECT * FROM {name} WHERE {where}").to_arrow_table()
 
     def delete(self, name, city):
         self.database.execute(f"DELETE FROM {name} WHERE city = ?", [city])

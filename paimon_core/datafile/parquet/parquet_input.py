@@ -1,7 +1,8 @@
 """ParquetInput: the FileInput for Parquet (format 7.7), which decodes a file as batches of Arrow arrays by column name.
 
 The memory of a read is one batch, whose rows and bytes the caller limits, and for each column one page and
-``BUFFER_BYTES`` bytes of the file. Arrays have the types of the file, except INT96 columns, which have the wanted type.
+``column_readers.BUFFER_BYTES`` bytes of the file. Arrays have the types of the file, except INT96 columns, which have
+the wanted type.
 """
 
 from __future__ import annotations
@@ -15,17 +16,14 @@ from paimon_core.arrow.byte_budget import cut
 from paimon_core.codec.parquet.page_checks import Pages, read_pages, rows_of
 from paimon_core.codec.parquet.raw_footer import TAIL_BYTES
 from paimon_core.codec.parquet.thrift import parse_struct
-from paimon_core.datafile.evolution.members import leaf_paths
 from paimon_core.datafile.file_format import Arrays, ColumnRange, counted_batches
 from paimon_core.datafile.parquet.checked_footer import read_checked
+from paimon_core.datafile.parquet.column_readers import column_readers, decoded_batches
 from paimon_core.datafile.parquet.footer import int96_as_bytes, repeating_texts
 from paimon_core.datafile.parquet.int96 import without_int96
 from paimon_core.datafile.parquet.optional_map_keys import as_maps, maps_as_lists
 from paimon_core.datafile.parquet.stored_bounds import stored_value
-from paimon_core.types import STRING_ROOTS, DataType, TypeRoot
-
-BUFFER_BYTES = 1 << 18
-"""Bytes of a column chunk that are read at a time; bounds memory when many files are merged."""
+from paimon_core.types import STRING_ROOTS, DataType
 
 SMALL_FILE = TAIL_BYTES
 """A file of at most this number of bytes is read with one call and then decoded from memory."""
@@ -85,22 +83,11 @@ class ParquetInput:
         maps_are_lists = self._footer.maps_are_lists
         groups = list(range(metadata.num_row_groups)) if row_groups is None else row_groups
         rows, repeating = self._sizes(wanted, groups, batch_rows, batch_bytes)
-        file = pq.ParquetFile(
-            self._source,
-            metadata=_as_bytes(self._footer.raw, maps_are_lists=maps_are_lists) if int96 else metadata,
-            read_dictionary=sorted(repeating) or None,
-            buffer_size=BUFFER_BYTES,
-            pre_buffer=False,
-            page_checksum_verification=True,
-        )
         threads = use_threads and metadata.num_rows * len(wanted) > _FEW_VALUES
-        columns = list(wanted)
-        if any(dtype.root is TypeRoot.ROW for dtype in wanted.values()):
-            found = file.schema_arrow
-            parts = ((name, found.field(name).type, dtype) for name, dtype in wanted.items())
-            columns = [path for part in parts for path in leaf_paths(*part)]
+        read = metadata if not int96 else _as_bytes(self._footer.raw, maps_are_lists=maps_are_lists)
+        readers = column_readers(self._source, read, self.schema, wanted, repeating)
         for some, together in _steps(groups, rows):
-            for decoded in file.iter_batches(some, together, columns, threads):
+            for decoded in decoded_batches(readers, together, some, use_threads=threads):
                 for batch in cut(decoded, batch_bytes) if repeating else (decoded,):
                     arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
                     if maps_are_lists:

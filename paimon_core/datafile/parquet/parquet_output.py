@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_core.codec.parquet.footer_checksum import sealed
-from paimon_core.datafile.parquet.footer import bytes_as_int96, file_end, footer_of
+from paimon_core.datafile.parquet.footer import arrow_metadata, bytes_as_int96, file_end, footer_of
 from paimon_core.datafile.parquet.int96 import with_int96
+from paimon_core.datafile.parquet.parallel_encoder import ParallelEncoder, is_worth_threads
 from paimon_core.datafile.parquet.parquet_schema import ParquetShape
 from paimon_core.datafile.readable_rows import readable_parts
 from paimon_core.datafile.statistics.column_statistics import (
@@ -31,7 +32,7 @@ class ParquetOutput:
     """The FileOutput for Parquet: each table that is written becomes one row group, or several (``readable_parts``).
 
     ``first_rows`` decide how the columns are encoded. ``in_memory``: the file is small; it is built in memory and
-    written to the sink by ``finish``.
+    written to the sink by ``finish``. A large file is encoded with all processors of the thread, to the same bytes.
     """
 
     def __init__(
@@ -51,24 +52,27 @@ class ParquetOutput:
         self._known: dict[int, tuple[Any, Any] | None] = {}
         self._long_texts: dict[int, dict[int, tuple[str, str]]] = {}
         self._groups = 0
+        settings = shape.settings(first_rows)
+        self._parallel: ParallelEncoder | None = None
+        if is_worth_threads(first_rows) and not in_memory:
+            self._parallel = ParallelEncoder(shape.schema, settings)
+            return
         self._holding = None if in_memory else _HoldingSink(sink)
         self._buffer = (
             pa.BufferOutputStream()
             if self._holding is None
             else pa.BufferedOutputStream(pa.PythonFile(self._holding, mode="w"), _BUFFER_BYTES)
         )
-        self._writer = pq.ParquetWriter(
-            self._buffer, shape.schema, metadata_collector=self._footer, **shape.settings(first_rows)
-        )
+        self._writer = pq.ParquetWriter(self._buffer, shape.schema, metadata_collector=self._footer, **settings)
 
     @property
     def written_bytes(self) -> int:
         """The bytes of the row groups; after ``finish``, the bytes of the file."""
-        return int(self._sink.tell() if self._finished else self._buffer.tell())
+        return int(self._sink.tell() if self._finished or self._parallel is not None else self._buffer.tell())
 
     def write(self, rows: pa.Table) -> None:
         """Write one row group, or several if readers would refuse the rows in one row group (``readable_parts``)."""
-        if self._holding is None:
+        if self._parallel is None and self._holding is None:
             self._known = {at: least_and_greatest(rows.columns[at]) for at in self._shape.plain}
         for part in readable_parts(rows, self._shape.fixed["compression"]):
             self._write(part)
@@ -86,17 +90,29 @@ class ParquetOutput:
                 pa.chunked_array([with_int96(c, f.type) for c in column.chunks], f.type) if f.name in int96 else column
                 for f, column in zip(schema, columns, strict=True)
             ]
-        self._writer.write_table(pa.Table.from_arrays(columns, schema=schema), len(rows))
+        group = pa.Table.from_arrays(columns, schema=schema)
+        if self._parallel is None:
+            self._writer.write_table(group, len(rows))
+            return
+        for part in self._parallel.encode(group):
+            self._sink.write(part)
 
     def finish(self) -> None:
         """Write the footer with its checksum."""
-        self._close()
-        end = self._buffer.getvalue().to_pybytes() if self._holding is None else bytes(self._holding.held)
-        before, footer = footer_of(end)
+        before, footer = self._end()
         if self._shape.int96:
             footer = bytes_as_int96(footer)
         self._sink.write(before + file_end(sealed(footer)))
         self._finished = True
+
+    def _end(self) -> tuple[bytes, bytes]:
+        """Return the bytes before the footer that are not written yet, and the footer."""
+        if self._parallel is not None:
+            footer = self._parallel.footer()
+            self._footer.append(arrow_metadata(footer))
+            return b"", footer
+        self._close()
+        return footer_of(self._buffer.getvalue().to_pybytes() if self._holding is None else bytes(self._holding.held))
 
     def bounds(self, null_counts: list[int], without: list[bool]) -> list[Bounds]:
         """Return the bounds from the footer; for a small file, the same bounds are computed from the rows."""
@@ -118,7 +134,7 @@ class ParquetOutput:
         self._close()
 
     def _close(self) -> None:
-        if not self._writer.is_open:
+        if self._parallel is not None or not self._writer.is_open:
             return
         if self._holding is None:
             self._writer.close()

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from paimon_core.arrow.byte_budget import rows_for
 from paimon_core.datafile.field_ids import numbered_schema
 from paimon_core.datafile.parquet.int96 import INT96_AS_BYTES, holds_int96, is_int96
+from paimon_core.datafile.parquet.shrinking import codecs, shrinking_little
 from paimon_core.datafile.statistics.column_statistics import leaf_numbers
 from paimon_core.options import TableOptions
 from paimon_core.schema import DataField
@@ -30,6 +31,7 @@ _SAMPLE_BYTES = 4 << 20
 _FEW_ROWS = 64
 """The largest number of values for which Python counts distinct values faster than Arrow."""
 _DELTA_ROOTS = frozenset({TypeRoot.INT, TypeRoot.BIGINT, TypeRoot.DATE, TypeRoot.TIME})
+_FLOATS = frozenset({TypeRoot.FLOAT, TypeRoot.DOUBLE})
 _PLAIN_ROOTS = STRING_ROOTS | {
     TypeRoot.TINYINT,
     TypeRoot.SMALLINT,
@@ -67,6 +69,8 @@ class ParquetShape:
     """The writer settings that do not depend on the rows."""
     may_repeat: tuple[str, ...]
     """The columns that use a dictionary if their values repeat."""
+    may_not_shrink: tuple[str, ...]
+    """The columns of numbers that are not compressed if this hardly makes them smaller."""
     plain: tuple[int, ...]
     """The positions of the columns whose bounds ``statistics.least_and_greatest`` can compute."""
     texts: tuple[int, ...]
@@ -92,13 +96,18 @@ class ParquetShape:
             leaves=tuple(leaf_numbers(f.type for f in fields)[: len(fields)]),
             fixed=fixed,
             may_repeat=tuple(f.name for f in fields if _takes_dictionary(f.type)),
+            may_not_shrink=tuple(f.name for f in fields if _takes_delta(f.type) or f.type.root in _FLOATS),
             plain=tuple(at for at, f in enumerate(fields) if f.type.root in _PLAIN_ROOTS or _is_plain_time(f.type)),
             texts=tuple(at for at, f in enumerate(fields) if f.type.root in STRING_ROOTS),
         )
 
     def settings(self, rows: pa.Table) -> dict[str, Any]:
         """Return the settings of ``writer_settings`` for a file that starts with ``rows``."""
-        return {**self.fixed, "use_dictionary": [name for name in self.may_repeat if _repeats(rows[name])]}
+        found = {**self.fixed, "use_dictionary": [name for name in self.may_repeat if _repeats(rows[name])]}
+        if uncompressed := shrinking_little(rows, self.may_not_shrink, self.fixed):
+            level = self.fixed["compression_level"]
+            found.update(codecs(self.schema, uncompressed, self.fixed["compression"], level))
+        return found
 
 
 def _is_plain_time(dtype: DataType) -> bool:

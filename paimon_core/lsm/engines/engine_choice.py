@@ -1,15 +1,15 @@
-"""Engine choice: creates the merge engine that a table's options choose and checks it against the schema."""
+"""Engine choice: creates the merge engine that a table's options choose and checks it against the schema.
+
+Only the module of this engine is imported.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from paimon_core.errors import UnsupportedFeature
-from paimon_core.lsm.engines.aggregation import Aggregation
 from paimon_core.lsm.engines.deduplicate import Deduplicate
 from paimon_core.lsm.engines.engine import MergeEngine
-from paimon_core.lsm.engines.first_row import FirstRow
-from paimon_core.lsm.engines.partial_update_rules import partial_update
 from paimon_core.options import TableOptions
 from paimon_core.schema import TableSchema
 from paimon_core.types import NESTED_ROOTS
@@ -35,9 +35,15 @@ def merge_engine(schema: TableSchema, options: TableOptions, *, merges_single_ro
     if name == "deduplicate":
         return Deduplicate(options["ignore-delete"])
     if name == "first-row":
+        from paimon_core.lsm.engines.first_row import FirstRow
+
         return FirstRow.of(options)
     if name == "aggregation":
+        from paimon_core.lsm.engines.aggregation import Aggregation
+
         return replace(Aggregation.of(schema, options), merges_single_rows=merges_single_rows)
     if name == "partial-update":
+        from paimon_core.lsm.engines.partial_update_rules import partial_update
+
         return replace(partial_update(schema, options), merges_single_rows=merges_single_rows)
     raise UnsupportedFeature(f"option merge-engine = {name!r} is not supported", option="merge-engine", value=name)

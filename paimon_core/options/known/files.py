@@ -47,7 +47,13 @@ OPTIONS: tuple[Option, ...] = (
         value={},
         stops=Stops.READS,
     ),
-    obeyed("file.compression", TEXT, "zstd", "compression of data files", values=_COMPRESSIONS),
+    obeyed(
+        "file.compression",
+        TEXT,
+        "zstd",
+        "compression of data files; in large Parquet files, numbers that hardly shrink stay uncompressed",
+        values=_COMPRESSIONS,
+    ),
     obeyed(
         "file.compression.per.level",
         TEXT,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
-from paimon_core.catalog.system_tables import shown_options
+from paimon_core.catalog.shown_options import shown_options
 from paimon_core.codec.binary_row.rows import decode_row
 from paimon_core.codec.partition_text import partition_values
 from paimon_core.plan.partitions import matching_partitions

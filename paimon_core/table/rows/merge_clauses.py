@@ -9,16 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
+from paimon_core.deferred import deferred
 from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.metadata.context import TableContext
 from paimon_core.predicate import Arithmetic, Column, parse_where
 from paimon_core.predicate.expression import OfTables
 from paimon_core.schema import DataField
-from paimon_core.table.rows.row_changes import assigned, check_assigned, check_references
+
+if TYPE_CHECKING:
+    from paimon_core.table.rows.row_changes import assigned, check_assigned, check_references
+else:
+    assigned = deferred("paimon_core.table.rows.row_changes", "assigned")
+    check_assigned = deferred("paimon_core.table.rows.row_changes", "check_assigned")
+    check_references = deferred("paimon_core.table.rows.row_changes", "check_references")
 
 Values = Mapping[str, Any]
 """New values by column: ``col(name)`` is a column of the source and ``target(name)`` one of the table, also in

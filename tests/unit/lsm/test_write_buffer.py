@@ -213,3 +213,36 @@ def test_buffers_with_runs_or_raw_rows_drain_alone():
     spilled.add(rows([1], 1))
     assert not spilled.drains_together
     assert not raw.drains_together
+
+
+def test_columns_that_several_threads_copy_are_the_same(monkeypatch):
+    monkeypatch.setattr(write_buffer, "_MANY_ROWS", 4)
+    found = {}
+    for processors in (1, 3):
+        monkeypatch.setattr("os.cpu_count", lambda processors=processors: processors)
+        held = buffer()
+        held.add(rows([3, 1, 2, 3], 0, v=[7, None, 8, 9]))
+        held.add(rows([2, 5], 4, v=[10, 11]))
+        (found[processors],) = [drained.merged for drained in held.drain()]
+    assert found[1].equals(found[3])
+    assert found[3]["v"].to_pylist() == [None, 10, 9, 11]
+
+
+def test_equal_memory_of_a_key_and_its_value_is_copied_once(monkeypatch):
+    monkeypatch.setattr(write_buffer, "_MANY_ROWS", 1)
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
+    parts = []
+
+    class Noting(Deduplicate):
+        def fold(self, rows, groups, columns):
+            parts.append(tuple(columns))
+            return super().fold(rows, groups, columns)
+
+    held = WriteBuffer(["_KEY_k"], MergeOrder(), Noting())
+    key = pa.array([2, 1])
+    held.add(
+        pa.table({"_KEY_k": key, "_SEQUENCE_NUMBER": [0, 1], "_VALUE_KIND": pa.array([0, 0], pa.int8()), "k": key})
+    )
+    (drained,) = held.drain()
+    assert drained.merged["k"].to_pylist() == [1, 2]
+    assert sorted(parts) == [("_KEY_k", "k"), ("_SEQUENCE_NUMBER",), ("_VALUE_KIND",)]

@@ -1,0 +1,137 @@
+"""A file whose columns are encoded by several threads has the same bytes as a file of one thread."""
+
+import os
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from paimon_core.datafile.parquet import parallel_encoder
+from paimon_core.datafile.parquet.parallel_encoder import ParallelEncoder, is_worth_threads
+from paimon_core.errors import StorageError
+from paimon_core.parallel_work import own_processors, run_parallel
+from tests.support.data_files import STORAGE, Bucket, schema_of
+
+TYPES = {
+    "k": "INT NOT NULL",
+    "same": "STRING",
+    "other": "STRING",
+    "f": "DOUBLE",
+    "long": "TIMESTAMP(9)",
+    "d": "DECIMAL(20, 2)",
+    "parts": "ARRAY<STRING>",
+    "row": "ROW<x INT, y MAP<STRING, INT>>",
+    "b": "BYTES",
+}
+
+
+def rows_of(count, schema):
+    at = np.arange(count)
+    columns = {
+        "k": at,
+        "same": pa.array([f"s{n % 3}" for n in range(count)]),
+        "other": pa.array([None if n % 7 == 0 else f"text {n}" for n in range(count)]),
+        "f": at * 0.5,
+        "long": pa.array(at * 1001 - 10**9, pa.timestamp("ns")),
+        "d": pa.array(at).cast(pa.decimal128(21, 2)).cast(pa.decimal128(20, 2)),
+        "parts": pa.array([[f"p{n % 5}"] * (n % 3) for n in range(count)]),
+        "row": pa.array(
+            [None if n % 5 == 0 else {"x": n, "y": [("a", n)]} for n in range(count)], _type(schema, "row")
+        ),
+        "b": pa.array([bytes([n % 251]) for n in range(count)], pa.binary()),
+    }
+    return pa.table([pa.array(columns[f.name]).cast(f.type.to_arrow()) for f in schema.fields], names=list(TYPES))
+
+
+def _type(schema, name):
+    return schema.by_name[name].type.to_arrow()
+
+
+def processors(monkeypatch, count):
+    monkeypatch.setattr(os, "cpu_count", lambda: count)
+
+
+@pytest.fixture
+def encoders(monkeypatch):
+    """The parallel encoders that were created."""
+    found = []
+    create = ParallelEncoder.__init__
+
+    def created(self, *args):
+        found.append(self)
+        create(self, *args)
+
+    monkeypatch.setattr(ParallelEncoder, "__init__", created)
+    monkeypatch.setattr(parallel_encoder, "LEAST_VALUES", 1000)
+    return found
+
+
+@pytest.mark.parametrize("keys", [[], ["k"]])
+@pytest.mark.parametrize("options", [{}, {"file.compression": "none"}, {"file.compression": "snappy"}])
+def test_the_file_does_not_depend_on_the_number_of_threads(monkeypatch, encoders, keys, options):
+    monkeypatch.setattr("paimon_core.datafile.writing.rolling_writer.ROW_GROUP_ROWS", 1500)
+    bucket = Bucket(schema_of(TYPES, keys=keys, options=options))
+    rows = rows_of(4000, bucket.schema)
+    if keys:
+        key = [
+            ("_KEY_k", rows["k"]),
+            ("_SEQUENCE_NUMBER", pa.array(range(4000))),
+            ("_VALUE_KIND", pa.array([0] * 4000, pa.int8())),
+        ]
+        rows = pa.table([c for _, c in key] + rows.columns, names=[n for n, _ in key] + rows.column_names)
+    written = {}
+    for count in (1, 4):
+        processors(monkeypatch, count)
+        (file,) = bucket.write(rows)
+        written[count] = (STORAGE.read(bucket.path(file)), file.value_stats, file.file_size, file.row_count)
+        assert bucket.read(file).num_rows == 4000
+    assert written[1] == written[4]
+    assert len(encoders) == 1
+    assert bucket.parquet(file).metadata.num_row_groups == 3
+
+
+def test_small_files_and_busy_processors_use_one_thread(monkeypatch):
+    rows = pa.table({"a": range(parallel_encoder.LEAST_VALUES // 2), "b": range(parallel_encoder.LEAST_VALUES // 2)})
+    processors(monkeypatch, 2)
+    assert is_worth_threads(rows)
+    assert not is_worth_threads(rows.slice(1))
+    assert not is_worth_threads(rows.select(["a"]))
+    processors(monkeypatch, 1)
+    assert not is_worth_threads(rows)
+
+
+def test_threads_of_parallel_work_share_the_processors(monkeypatch):
+    processors(monkeypatch, 4)
+    assert own_processors() == 4
+    assert run_parallel(lambda _: own_processors(), range(2)) == [2, 2]
+    assert set(run_parallel(lambda _: own_processors(), range(8))) == {1}
+    assert run_parallel(lambda _: own_processors(), range(1)) == [4]
+    assert run_parallel(lambda _: run_parallel(lambda _: own_processors(), range(2)), range(2)) == [[1, 1], [1, 1]]
+    assert own_processors() == 4
+    with pytest.raises(ZeroDivisionError):
+        run_parallel(lambda _: 1 // 0, range(2))
+    assert own_processors() == 4
+
+
+def test_an_error_of_a_column_is_raised_and_no_file_is_left(monkeypatch, encoders):
+    processors(monkeypatch, 4)
+    monkeypatch.setattr("paimon_core.datafile.writing.rolling_writer._SMALL_BYTES", 0)
+    bucket = Bucket(schema_of(TYPES))
+    real = ParallelEncoder._encoded
+    threads = threading.active_count()
+
+    def failing(self, rows, at):
+        if at == 3:
+            raise OSError(28, "no space left on device")
+        return real(self, rows, at)
+
+    monkeypatch.setattr(ParallelEncoder, "_encoded", failing)
+    writer = bucket.writer()
+    writer.write(rows_of(2000, bucket.schema))
+    with pytest.raises(StorageError, match="no space left"):
+        writer.close()
+    path = writer._created[0]
+    writer.abort()
+    assert not STORAGE.exists(path)
+    assert threading.active_count() == threads
