@@ -115,6 +115,8 @@ class Table:
     rewritten: int = 0
     """The entries that the last commit rewrote."""
     full_merge: bool = False
+    settled: int = 0
+    """The number of the first small manifests that have the target size; only a full merge changes them."""
     arrived: int = 0
     """The entries of all commits."""
     segments: deque[tuple[int, int]] = field(default_factory=deque)
@@ -147,7 +149,7 @@ class Table:
 
     def _full(self) -> None:
         """Merge all small manifests with the full ones that contain their partitions, or a portion."""
-        self.full_merge = True
+        self.full_merge, self.settled = True, 0
         most, held = self.options.most, self._held()
         if most is not None and held + self.small_entries > most:
             self._portion(most, held)
@@ -215,7 +217,9 @@ class Table:
         out: list[Small] = []
         group: list[Small] = []
         left = 0
-        for small in self.small:
+        while self.settled < len(self.small) and self.small[self.settled].entries >= full:
+            self.settled += 1
+        for small in self.small[self.settled :]:
             group.append(small)
             left += small.entries
             if left >= full:
@@ -229,7 +233,7 @@ class Table:
                     first = number
                     break
             group = [*group[:first], self._merged(group[first:])]
-        self.small = [*out, *group]
+        self.small[self.settled :] = [*out, *group]
 
     def _merged(self, group: Sequence[Small]) -> Small:
         """Return one manifest; files that are added and deleted in the group are rare and stay."""
