@@ -11,6 +11,7 @@ orphans              which of 1,000 names any root of the table uses
 conflicts            the check of a commit that deletes 1,000 files of all partitions
 partition expiry     the last update and the files of each partition
 files                five columns of the system table files
+partitions, buckets  all columns of these system tables, and of file_indexes (no file has an index)
 """
 
 from __future__ import annotations
@@ -41,7 +42,18 @@ from paimon_core.metadata.snapshot import CommitKind
 from paimon_core.metadata.stores.manifest_cache import ManifestCache
 from paimon_core.table.table import Table
 
-MEASURES = ("plan", "after a commit", "partition", "expiry", "orphans", "conflicts", "partition expiry", "files")
+SYSTEM_TABLES = ("partitions", "buckets", "file_indexes")
+MEASURES = (
+    "plan",
+    "after a commit",
+    "partition",
+    "expiry",
+    "orphans",
+    "conflicts",
+    "partition expiry",
+    "files",
+    *SYSTEM_TABLES,
+)
 SOME = 1000
 _NAME = "many"
 _COLUMNS = ["partition", "bucket", "file_path", "record_count", "file_size_in_bytes"]
@@ -91,6 +103,8 @@ def steps(table: Table, what: str, partitions: int) -> Steps:
         return [("plan", lambda: plan_partition_expiry(context, **settings))]
     if what == "files":
         return [("five columns", lambda: table.system("files", columns=_COLUMNS).to_arrow())]
+    if what in SYSTEM_TABLES:
+        return [("all columns", lambda: table.system(what).to_arrow())]
     some = some_entries(table)
     if what == "expiry":
         removable = RemovableFiles(context)

@@ -40,7 +40,10 @@ SHARE = 8
 """
 VALUE_BYTES = 1400
 """The estimated bytes of memory of one ``ManifestEntry`` value."""
-KEPT_RESULTS = 4
+KEPT_RESULTS = 256
+"""The largest number of results, because their memory is added up for each manifest that is cached."""
+KEPT_OF_TABLE = 4
+"""The largest number of results of one table: those of older snapshots would take the memory of other tables."""
 KEPT_COUNTS = 64
 """The largest number of manifests whose partial reads are counted."""
 PARTIAL_READS = 3
@@ -48,9 +51,10 @@ PARTIAL_READS = 3
 
 
 class ManifestCache:
-    """A cache of manifests by path and of at most ``KEPT_RESULTS`` results, with at most ``max_bytes`` together.
+    """A cache of manifests by path and of results, with at most ``max_bytes`` together.
 
     When the memory is full, the least recently used manifests are removed first, then the least recently used results.
+    There are at most ``KEPT_OF_TABLE`` results of a table.
     ``files`` stores copies of the manifest files on the local disk. A pickled cache is empty and has no ``files``.
     """
 
@@ -105,6 +109,9 @@ class ManifestCache:
         with self._lock:
             if sum(found.memory().values()) <= self.max_bytes:
                 self._computed[key] = found
+                same = [other for other in self._computed if _table_of(other) == _table_of(key)]
+                for oldest in same[:-KEPT_OF_TABLE]:
+                    del self._computed[oldest]
                 self._shrink()
         return found
 
@@ -150,6 +157,12 @@ class ManifestCache:
             if len(self._partial) > KEPT_COUNTS:
                 self._partial.popitem(last=False)
             return True
+
+
+def _table_of(key: Key) -> Hashable:
+    """Return the directory of the manifests that a key names."""
+    names = key[1]
+    return names[0].rpartition("/")[0] if isinstance(names, tuple) and names else names
 
 
 @lru_cache(maxsize=1)

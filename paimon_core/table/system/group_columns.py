@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ import pyarrow.compute as pc
 from paimon_core.codec.binary_row.rows import storage_values
 from paimon_core.codec.partition_text import partition_values
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.manifests.entries import ManifestEntry
+from paimon_core.metadata.manifests.entry_columns import EntryColumns
 from paimon_core.metadata.manifests.index_manifest import DELETION_VECTORS
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.system.columns import Makers
@@ -31,22 +32,41 @@ BUCKETS = (
 )
 OWN_BUCKETS = "level0_files BIGINT NOT NULL, sorted_runs BIGINT NOT NULL"
 _Numbers = npt.NDArray[np.int64]
+_NUMBERS = ("row_count", "file_size", "level", "total_buckets", "creation_time_millis")
+_LEAST = np.iinfo(np.int64).min
+"""A creation time that is null."""
 
 
 class _Groups:
-    """Manifest entries in groups; each method returns one value per group, computed for all groups at once."""
+    """Live files in groups; each method returns one value per group, computed for all groups at once.
 
-    def __init__(self, context: TableContext, entries: Sequence[ManifestEntry], *, by_bucket: bool = False) -> None:
-        """Group ``entries`` by partition, and with ``by_bucket`` by bucket too; groups are sorted as in Java."""
-        self.entries = entries
+    Of each file only the numbers are kept, in the columns of ``_NUMBERS``.
+    """
+
+    def __init__(self, context: TableContext, files: Iterable[EntryColumns], *, by_bucket: bool = False) -> None:
+        """Group ``files`` by partition, and with ``by_bucket`` by bucket too; groups are sorted as in Java."""
         places: dict[tuple[bytes, int], int] = {}
-        keys = ((e.partition, e.bucket if by_bucket else 0) for e in entries)
-        found = np.fromiter((places.setdefault(key, len(places)) for key in keys), np.int64, len(entries))
+        found: list[_Numbers] = []
+        parts: dict[str, list[_Numbers]] = {name: [] for name in _NUMBERS}
+        for columns in files:
+            code, partitions = columns.partition_codes()
+            buckets, bucket = np.unique(columns.numbers["bucket"], return_inverse=True)
+            if not by_bucket:
+                buckets, bucket = np.zeros(1, np.int64), np.zeros(len(columns), np.int64)
+            each, of = np.unique(code * len(buckets) + bucket, return_inverse=True)
+            keys = [(partitions[at // len(buckets)], int(buckets[at % len(buckets)])) for at in each.tolist()]
+            found.append(np.array([places.setdefault(key, len(places)) for key in keys], np.int64)[of])
+            for name, values in parts.items():
+                number = np.array(columns.numbers[name], np.int64)
+                if name in columns.nulls:
+                    number[columns.nulls[name]] = _LEAST
+                values.append(number)
         self.keys = sorted(places, key=lambda key: (context.partition_path(key[0]), key[1]))
         ranks = np.empty(len(places), np.int64)
         ranks[[places[key] for key in self.keys]] = np.arange(len(places))
-        self.of = ranks[found]
+        self.of = ranks[np.concatenate([np.zeros(0, np.int64), *found])]
         self.partitions = [partition for partition, _ in self.keys]
+        self._numbers = {name: np.concatenate([np.zeros(0, np.int64), *values]) for name, values in parts.items()}
 
     def count(self, among: npt.NDArray[np.bool_] | None = None) -> pa.Array:
         """Return the number of entries of each group; ``among`` marks the entries to count, None: all."""
@@ -60,15 +80,19 @@ class _Groups:
 
     def newest(self) -> pa.Array:
         """Return the latest creation time of each group; null if no file of the group has a creation time."""
-        out = np.full(len(self.keys), np.iinfo(np.int64).min)
-        least = np.iinfo(np.int64).min
-        times = (least if e.file.creation_time_millis is None else e.file.creation_time_millis for e in self.entries)
-        np.maximum.at(out, self.of, np.fromiter(times, np.int64, len(self.entries)))
-        return pa.array(out, mask=out == least)
+        out = np.full(len(self.keys), _LEAST)
+        np.maximum.at(out, self.of, self._numbers["creation_time_millis"])
+        return pa.array(out, mask=out == _LEAST)
+
+    def last(self, name: str) -> pa.Array:
+        """Return the number ``name`` of the last file of each group."""
+        out = np.zeros(len(self.keys), np.int64)
+        out[self.of] = self._numbers[name]  # numpy assigns in order, so the last value stays
+        return pa.array(out)
 
     def numbers(self, name: str) -> _Numbers:
-        """Return the attribute ``name``, a number, of each entry's file."""
-        return np.fromiter((getattr(e.file, name) for e in self.entries), np.int64, len(self.entries))
+        """Return the number ``name`` of each file."""
+        return self._numbers[name]
 
     def sums(self) -> Makers:
         """Return the columns that ``partitions`` and ``buckets`` have in common."""
@@ -87,16 +111,17 @@ def partition_sums(source: Source) -> Makers:
     only some of Java's catalogs store them.
     """
     context = source.context
-    entries, deleted = source.of_snapshot(lambda s: ([], {}) if s is None else _read(context, s))
-    groups = _Groups(context, entries)
+    everything = replace(source, where=None)  # the texts of this table's partitions have another form
+    groups, deleted = source.of_snapshot(
+        lambda snapshot: (_Groups(context, everything.live(snapshot)), _deleted_rows(context, snapshot))
+    )
     count = len(groups.keys)
-    buckets = dict(zip((e.partition for e in entries), (e.total_buckets for e in entries), strict=True))
     return {
         **partition_makers(context, groups.partitions),
         "partition": lambda: _paths(context, groups.partitions),
         **groups.sums(),
         **{name: lambda: [None] * count for name in ("created_at", "created_by", "updated_by", "options")},
-        "total_buckets": lambda: [buckets[partition] for partition in groups.partitions],
+        "total_buckets": lambda: groups.last("total_buckets"),
         "done": lambda: [False] * count,
         "deleted_record_count": lambda: [deleted.get(partition, 0) for partition in groups.partitions],
     }
@@ -104,15 +129,15 @@ def partition_sums(source: Source) -> Makers:
 
 def partition_rows(source: Source) -> list[tuple[bytes, int, int, int, int | None]]:
     """Return per partition: serialized partition, rows, bytes, files, newest creation time (local, milliseconds)."""
-    groups = _Groups(source.context, source.entries())
+    groups = _Groups(source.context, source.each())
     sums = (groups.total(groups.numbers("row_count")), groups.total(groups.numbers("file_size")), groups.count())
     return list(zip(groups.partitions, *(column.to_pylist() for column in (*sums, groups.newest())), strict=True))
 
 
 def bucket_sums(source: Source) -> Makers:
     """Return the columns of ``buckets``: physical rows (before merging), bytes, files, level-0 files, sorted runs."""
-    entries, context = source.entries(), source.context
-    groups = _Groups(context, entries, by_bucket=True)
+    context = source.context
+    groups = _Groups(context, source.each(), by_bucket=True)
 
     def runs() -> pa.Array:
         if not context.is_keyed:
@@ -131,12 +156,11 @@ def bucket_sums(source: Source) -> Makers:
     }
 
 
-def _read(context: TableContext, snapshot: Snapshot) -> tuple[list[ManifestEntry], dict[bytes, int | None]]:
-    """Return the live files, and by partition the number of rows in deletion vectors; None if it is not recorded."""
-    entries = context.manifests.entries_of(snapshot)
+def _deleted_rows(context: TableContext, snapshot: Snapshot | None) -> dict[bytes, int | None]:
+    """Return by partition the number of rows in deletion vectors; None if it is not recorded."""
     deleted: dict[bytes, int | None] = {}
-    if not context.options["deletion-vectors.enabled"] or snapshot.index_manifest is None:
-        return entries, deleted
+    if snapshot is None or not context.options["deletion-vectors.enabled"] or snapshot.index_manifest is None:
+        return deleted
     with context.manifests.reading(snapshot):
         indexes = context.manifests.read_indexes(snapshot.index_manifest)
     for one in indexes:
@@ -145,7 +169,7 @@ def _read(context: TableContext, snapshot: Snapshot) -> tuple[list[ManifestEntry
             before = deleted.get(one.partition, 0)
             known = before is not None and None not in counts
             deleted[one.partition] = (before or 0) + sum(c or 0 for c in counts) if known else None
-    return entries, deleted
+    return deleted
 
 
 def _paths(context: TableContext, partitions: Sequence[bytes]) -> pa.Array:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from paimon_core.fileindex.container import FileIndex
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifests.entries import ManifestEntry
+from paimon_core.metadata.manifests.entry_columns import EntryColumns, Indices
 from paimon_core.metadata.manifests.index_manifest import IndexEntry, IndexFile
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.system.columns import Makers, from_attributes, from_rows
@@ -67,7 +69,8 @@ def _ranges(file: IndexFile) -> list[dict[str, Any]] | None:
 
 def file_indexes(source: Source) -> Makers:
     """Return one row per data file, indexed column and kind of index; opens index files that are separate files."""
-    entries, context = source.entries(), source.context
+    context = source.context
+    entries = [entry for columns in source.each() for entry in columns.entries(_may_be_indexed(columns))]
     found = list(_indexes(context, entries))
     files = [entries[row[0]] for row in found]
     same = {"file_size_in_bytes": "file_size", "record_count": "row_count", "schema_id": "schema_id"}
@@ -78,6 +81,12 @@ def file_indexes(source: Source) -> Makers:
         **from_attributes([e.file for e in files], same),
         **from_rows(_INDEX_COLUMNS, [row[1:] for row in found]),
     }
+
+
+def _may_be_indexed(columns: EntryColumns) -> Indices:
+    """Return the positions of the files that have an index in their entry, or extra files."""
+    embedded, extra = (columns.spans[name].lengths for name in ("embedded_index", "extra_files"))
+    return np.flatnonzero((embedded >= 0) | (extra > 1))  # an empty array is one byte
 
 
 def _paths(context: TableContext, entries: Iterable[ManifestEntry]) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import calendar
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, TypeVar
@@ -22,7 +22,7 @@ from paimon_core.codec.binary_row.rows import encode_row, storage_values
 from paimon_core.datafile.evolution.casts import find_cast
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import read_latest
-from paimon_core.metadata.manifests.entries import ManifestEntry, ManifestFile
+from paimon_core.metadata.manifests.entries import ManifestFile
 from paimon_core.metadata.manifests.entry_columns import EntryColumns, Indices
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.live_manifests import LiveManifests
@@ -60,19 +60,21 @@ class Source:
         with within_same_table(self.context):
             return read_latest(self.context.snapshots, read) if self.pinned is None else read(self.pinned)
 
-    def entries(self) -> list[ManifestEntry]:
-        """Return the entries of live files, except files in partitions, buckets and levels that ``where`` excludes."""
-        return [entry for columns in self.each() for entry in columns.entries()]
-
     def each(self) -> Iterator[EntryColumns]:
-        """Yield the entries of ``entries`` as columns, those of one manifest after another.
+        """Yield the live files as columns, one manifest after another; see ``live``."""
+        yield from self.of_snapshot(self.live)
 
-        All files are read before the first part is yielded, so that a snapshot that expires meanwhile is no error.
+    def live(self, snapshot: Snapshot | None) -> Iterable[EntryColumns]:
+        """Return the live files, except those in partitions, buckets and levels that ``where`` excludes.
+
+        The files are columns, those of one manifest after another. All manifests are read before this method returns,
+        so that a snapshot that expires meanwhile is no error.
         """
+        if snapshot is None:
+            return ()
         part = None if self.where is None else self.where.only(_NUMBERS)
-        found = self.of_snapshot(lambda snapshot: None if snapshot is None else self._live(snapshot, part))
-        for columns in () if found is None else found:
-            yield columns if part is None else columns.take(_matching(part, columns))
+        found = self._live(snapshot, part)
+        return found if part is None else (columns.take(_matching(part, columns)) for columns in found)
 
     def _live(self, snapshot: Snapshot, part: BoundPredicate | None) -> LiveManifests:
         manifests, among = self.context.manifests, self._partitions()

@@ -284,6 +284,20 @@ def test_what_was_computed_from_manifests_is_kept_within_bounds():
     assert cache.known(("a kind", "a"), Computed) is None
 
 
+def test_tables_used_in_turn_keep_their_results_and_one_table_only_its_newest():
+    cache = manifest_cache.ManifestCache(max_bytes=10**6)
+    for snapshot in range(3):
+        for table in range(60):
+            for kind in ("older", "parts"):
+                cache.computed((kind, (f"/db/t{table}/manifest/m{snapshot}",)), lambda: Computed(1))
+    found = cache.keys("parts")
+    assert [name for (name,) in found if "/t7/" in name] == ["/db/t7/manifest/m1", "/db/t7/manifest/m2"]
+    assert cache.nbytes == 60 * manifest_cache.KEPT_OF_TABLE
+    for table in range(manifest_cache.KEPT_RESULTS):
+        cache.computed(("parts", (f"/db/other{table}/manifest/m",)), lambda: Computed(1))
+    assert cache.nbytes == manifest_cache.KEPT_RESULTS
+
+
 def test_a_full_cache_removes_manifests_before_results(store):
     (file,) = store.write_manifests([entry("a")], 1 << 20)
     store.cache = manifest_cache.ManifestCache(max_bytes=manifest_cache.VALUE_BYTES)

@@ -338,7 +338,7 @@ def test_a_limit_computes_no_further_part(keyed, monkeypatch):
 def test_files_outside_of_the_table_and_names_without_a_format(catalog):
     table = catalog.create_table("db.e", "x INT")
     table.write([{"x": 1}])
-    (entry,) = Source(table.context).entries()
+    (entry,) = (e for columns in Source(table.context).each() for e in columns.entries())
     names = ("a.b.parquet", "plain", "é.orc")
     files = [replace(entry, file=replace(entry.file, file_name=name, file_source=None)) for name in names]
     files[1] = replace(files[1], file=replace(files[1].file, external_path="s3://other/plain", write_cols=("x",)))
@@ -358,3 +358,26 @@ def test_a_table_without_files_has_the_same_columns(catalog):
     table = catalog.create_table("db.none", "x INT")
     assert table.inspect.files().schema == table.system("files").to_arrow().schema
     assert (len(table.inspect.files()), table.system("files", limit=0).count()) == (0, 0)
+
+
+@pytest.mark.parametrize("joined", [0, 10**6])
+def test_sums_over_partitions_and_buckets_create_no_value_for_a_file(keyed, monkeypatch, joined):
+    monkeypatch.setattr(live_manifests, "JOINED_FILES", joined)
+    keyed.write([{"p": "a", "k": 9, "v": "x"}])
+    monkeypatch.setattr(EntryColumns, "entries", None)
+    partitions = keyed.system("partitions", ["partition", "record_count", "file_count", "total_buckets"]).to_arrow()
+    assert [tuple(row.values()) for row in partitions.to_pylist()] == [("p=a", 5, 3, 2), ("p=b", 1, 1, 2)]
+    buckets = keyed.system("buckets", ["partition", "bucket", "record_count", "sorted_runs"]).to_arrow()
+    found = [tuple(row.values()) for row in buckets.to_pylist()]
+    assert {(partition, bucket) for partition, bucket, *_ in found} == {("{a}", 0), ("{a}", 1), ("{b}", found[-1][1])}
+    assert (sum(row[2] for row in found), sum(row[3] for row in found)) == (6, 4)
+    files = keyed.inspect.files()
+    times = dict(zip(files["partition"].to_pylist(), files["creation_time"].to_pylist(), strict=True))
+    newest = keyed.system("partitions", ["last_update_time"]).to_arrow()["last_update_time"].to_pylist()
+    assert newest[1] == times["{b}"]
+
+
+def test_a_filter_on_the_texts_of_the_partitions_table_finds_its_rows(keyed):
+    where = col("partition") == "p=b"
+    assert keyed.system("partitions", ["record_count"], where=where).to_arrow()["record_count"].to_pylist() == [1]
+    assert keyed.system("partitions", where=col("partition") == "{b}").to_arrow().num_rows == 0
