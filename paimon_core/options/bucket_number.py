@@ -51,4 +51,4 @@ def size_of(size_bytes: int) -> str:
     for unit, name in _UNITS:
         if size_bytes >= unit:
             return f"{size_bytes / unit:.1f}".removesuffix(".0") + f" {name}"
-    return f"{size_bytes} bytes"
+    return f"{size_bytes} B"

@@ -76,6 +76,8 @@ def test_the_folder_is_configs_of_the_working_directory_or_this_directory_itself
     monkeypatch.chdir(empty)
     with pytest.raises(SettingsError, match="empty/configs is not a directory: name the folder of the lake with"):
         load_settings("local")
+    with pytest.raises(SettingsError, match=r"a lake is a folder with base.yaml and tables/; did you mean configs\?"):
+        load_settings("local", configs=tmp_path / "config")
 
 
 @pytest.mark.parametrize(

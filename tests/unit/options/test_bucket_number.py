@@ -12,7 +12,7 @@ MIB, GIB = 1 << 20, 1 << 30
 @pytest.mark.parametrize(
     ("size", "processors", "buckets", "reason"),
     [
-        (0, 8, 1, "0 bytes of data are too little for two buckets of 256 MiB"),
+        (0, 8, 1, "0 B of data are too little for two buckets of 256 MiB"),
         (511 * MIB, 8, 1, "511 MiB of data are too little for two buckets of 256 MiB"),
         (512 * MIB, 8, 2, "512 MiB of data give processors a bucket of at least 256 MiB"),
         (800 * MIB, 2, 2, "800 MiB of data give each of 2 processors a bucket of at least 256 MiB"),
