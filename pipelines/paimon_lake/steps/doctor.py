@@ -19,9 +19,7 @@ def finding_text(table: str, finding: Finding) -> str:
     command = f"paimon-lake doctor --table {table} --fix {finding.name}" if is_mended else finding.command
     declared = ""
     if (buckets := finding.options.get("bucket")) is not None:
-        declared = (
-            f"; where options.bucket is declared, write {buckets} there, and `paimon-lake apply` instead of alter"
-        )
+        declared = f"; where options.bucket is declared, write {buckets} there as well"
     return f"{finding.name}: {finding.text}; mend: {command}{declared}"
 
 

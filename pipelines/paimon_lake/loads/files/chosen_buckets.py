@@ -1,7 +1,7 @@
 """Chosen buckets: the number of buckets of a new table with a key, from the files that it will be loaded from.
 
-A table that declares ``options.bucket`` keeps the declared number. The rule is ``paimon_core.options.bucket_number``;
-the bytes of data are those of the files in a columnar format, and for text files what zstd makes of a sample of them.
+A table that declares the option ``bucket`` keeps the declared number. ``paimon_core.options.bucket_number`` has the
+rule. The bytes of data are those of the files in a columnar format, and for text files what zstd makes of a sample.
 """
 
 from __future__ import annotations
