@@ -96,6 +96,12 @@ def test_the_folder_is_configs_of_the_working_directory_or_this_directory_itself
         ("base.yaml", "${PAIMON_LAKE:-../lake}", "${NO_SUCH_VARIABLE_HERE}", "NO_SUCH_VARIABLE_HERE, which is not set"),
         ("base.yaml", "spark:", "spark: [", r"base.yaml:\d+: the file is not valid YAML: while parsing a flow"),
         (
+            "base.yaml",
+            "spark:",
+            "storage: {a: in/{date}.csv}\nspark:",
+            r"did not find expected ',' or '}'; a text with {date} needs quotes here, as in \"data/{date}.csv\"$",
+        ),
+        (
             "tables/shop.orders.yaml",
             "keep_hours",
             "keep_ours",
