@@ -120,6 +120,8 @@ class StepResult:
         done += f", copied {copied}" if copied else ""
         changed = self.details.get("schema_changes")
         done += f", {changed}" if changed else ""
+        buckets = self.details.get("buckets")
+        done += f", created with {buckets}" if buckets else ""
         again = self.details.get("files_loaded_again")
         done += f", loaded again after a loss of rows: {again}" if again else ""
         done += f", stale: {stale_text(self.stale)}" if self.stale else ""

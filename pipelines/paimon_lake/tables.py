@@ -45,8 +45,12 @@ def open_lake(settings: Settings) -> Catalog:
     )
 
 
-def open_table(settings: Settings, name: str, *, create: bool = False) -> Table:
+def open_table(
+    settings: Settings, name: str, *, create: bool = False, options: Mapping[str, str] | None = None
+) -> Table:
     """Open the table ``database.table``; with ``create``, create the table from its declaration when it does not exist.
+
+    ``options``: options of a table that is created, over those of the declaration.
 
     Raises SettingsError for a table that is not declared. Raises PipelineError for a table that is not in the lake when
     ``create`` is false or the declaration has no columns.
@@ -65,7 +69,7 @@ def open_table(settings: Settings, name: str, *, create: bool = False) -> Table:
         declared_columns(spec),
         primary_key=spec.primary_key,
         partition_by=spec.partition_by,
-        options=spec.table_options,
+        options={**spec.table_options, **(options or {})},
         comment=spec.comment,
         ignore_if_exists=True,
     )

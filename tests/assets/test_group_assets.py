@@ -11,9 +11,11 @@ import dagster as dg
 import pytest
 
 from paimon_dagster import resources
+from paimon_dagster.factories import groups
 from paimon_dagster.instance import open_instance
 from paimon_dagster.lake import build_definitions
 from paimon_dagster.resources import SparkResource
+from paimon_dagster.translator import PLAIN
 from paimon_lake.declarations import SettingsError
 from paimon_lake.loads import write_tasks
 from paimon_lake.tables import open_lake
@@ -85,8 +87,6 @@ def test_a_table_that_fails_leaves_the_group_as_it_was(lake: SmallLake, instance
 def test_a_run_publishes_the_snapshots_of_its_own_loads(
     lake: SmallLake, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from paimon_dagster.factories import groups
-
     real = groups.publish_group
 
     def later(*arguments: object) -> object:
@@ -138,3 +138,17 @@ def test_a_table_with_the_key_of_a_group_is_refused(lake: SmallLake) -> None:
     lake.declare("group.sales", ORDERS)
     with pytest.raises(SettingsError, match=r"group.sales and the group sales would have the same asset key"):
         build_definitions(lake.settings)
+
+
+def test_a_run_from_a_failure_has_the_loads_of_the_failed_run(lake: SmallLake) -> None:
+    def made(table: str, snapshot: int) -> SimpleNamespace:
+        metadata = {"paimon/snapshot_id": dg.MetadataValue.int(snapshot)}
+        event = dg.AssetMaterialization(dg.AssetKey(table.split(".")), metadata=metadata)
+        return SimpleNamespace(asset_materialization=event)
+
+    logs = {"first": [made("a.orders", 5), made("a.orders", 6)], "second": [made("b.items", 3)]}
+    first = SimpleNamespace(run_id="first", parent_run_id=None)
+    instance = SimpleNamespace(all_logs=lambda run_id, of_type: logs[run_id], get_run_by_id=lambda _: first)
+    context = SimpleNamespace(run=SimpleNamespace(run_id="second", parent_run_id="first"), instance=instance)
+    specs = list(lake.settings.tables.values())
+    assert groups._loaded(context, specs, PLAIN) == {"a.orders": 6, "b.items": 3}  # type: ignore[arg-type]

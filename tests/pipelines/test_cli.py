@@ -54,13 +54,14 @@ ORDERS = ["--table", "shop.orders"]
         (["show"], "yet: `apply` creates the declared tables"),
         (["show", "--configs", "nowhere"], "nowhere is not a directory: a lake is a folder with base.yaml and tables/"),
         (["polish"], "invalid choice: 'polish'"),
+        (["laod"], "; did you mean load? (see --help)"),
     ],
 )
 def test_a_wrong_request_is_one_sentence_and_exit_2(
     arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     new_lake(tmp_path / "lake")
-    if arguments != ["polish"] and "--configs" not in arguments:
+    if arguments not in (["polish"], ["laod"]) and "--configs" not in arguments:
         arguments = [*arguments, "--configs", str(tmp_path / "lake")]
     try:
         code: object = main(arguments)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
+from paimon_core.health.finding import Finding, Severity
 from paimon_core.table.table import Table
 from paimon_core.table.upkeep import mends
 from paimon_lake.cli.main import main
 from paimon_lake.protocol import PipelineError
-from paimon_lake.steps.doctor import doctor
+from paimon_lake.steps.doctor import doctor, finding_text
 from tests.support.lakes import SmallLake
 
 NAME = "log.events"
@@ -66,3 +68,23 @@ def test_the_command(dry_lake: SmallLake, table: Table, capsys: pytest.CaptureFi
     assert json.loads(capsys.readouterr().out)["details"]["most_sorted_runs"] == 9
     assert main(["doctor", "--fix", "useless-index", *here]) == 0
     assert "mended useless-index; score " in capsys.readouterr().out
+
+
+def test_a_new_number_of_buckets_names_the_declaration() -> None:
+    finding = Finding(
+        name="too-few-buckets",
+        severity=Severity.WARNING,
+        measure=11 << 30,
+        threshold=10 << 30,
+        threshold_from="bucket_bytes_most",
+        text="1 bucket with 11 GiB on average",
+        commands=(),
+        mend_cost="",
+        cost_bytes=0,
+        options={"bucket": "3"},
+    )
+    assert finding_text("a.t", finding) == (
+        "too-few-buckets: 1 bucket with 11 GiB on average; mend: paimon-lake doctor --table a.t --fix too-few-buckets; "
+        "where options.bucket is declared, write 3 there as well"
+    )
+    assert "where options.bucket" not in finding_text("a.t", replace(finding, options={}))

@@ -213,6 +213,10 @@ def test_compile_and_selectors_know_groups(shop: SmallLake, capsys: pytest.Captu
         ("{sales: {tables: [a.orders, b.items], every: day}}", "unknown key groups.sales.every"),
         ("{'the sales': [a.orders, b.items]}", "the name of a group must be at most 60 letters"),
         ("[a.orders]", "groups"),
+        (
+            "{sales: a.orders}",
+            "groups.sales: must be a list of tables, or a mapping with the key tables, not 'a.orders'",
+        ),
     ],
 )
 def test_wrong_groups_are_refused_with_the_place(shop: SmallLake, groups: str, message: str) -> None:

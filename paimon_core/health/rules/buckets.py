@@ -10,9 +10,7 @@ from paimon_core.health.cost import REQUEST_BYTES, REQUESTS_A_FILE
 from paimon_core.health.facts import Facts
 from paimon_core.health.finding import Finding, Severity
 from paimon_core.health.places import bucket_text, counted, megabytes, partition_text
-
-RECOMMENDED_BYTES = 1 << 30
-"""Paimon recommends 200 MB to 1 GB for each bucket."""
+from paimon_core.options.bucket_number import BUCKET_BYTES
 
 
 def hot_bucket(facts: Facts) -> Iterator[Finding]:
@@ -70,7 +68,7 @@ def too_many_buckets(facts: Facts) -> Iterator[Finding]:
         return
     buckets, size = int(per_partition[ill].sum()), int(layout.partition_bytes[ill].sum())
     largest = int(layout.partition_bytes[ill].max())
-    wanted = max(1, -(-largest // (RECOMMENDED_BYTES // 2)))
+    wanted = max(1, -(-largest // (BUCKET_BYTES // 2)))
     avoidable = max(0, buckets - wanted * int(ill.sum()))
     yield Finding(
         name="too-many-buckets",
@@ -99,7 +97,7 @@ def too_few_buckets(facts: Facts) -> Iterator[Finding]:
         return
     at = int(np.argmax(mean))
     size = int(layout.partition_bytes[layout.partition[at]])
-    wanted = max(int(layout.total_buckets[at]) + 1, -(-size // RECOMMENDED_BYTES))
+    wanted = max(int(layout.total_buckets[at]) + 1, -(-size // BUCKET_BYTES))
     yield Finding(
         name="too-few-buckets",
         severity=Severity.WARNING,

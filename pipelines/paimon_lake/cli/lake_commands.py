@@ -66,7 +66,8 @@ def lines_of(spark: Spark, settings: Settings, asked: argparse.Namespace) -> tup
         width = max(map(len, found.columns))
         columns = [f"{name:{width}}  {kind}" for name, kind in found.columns.items()]
         left_out = [f"{name} is left out: {why}" for name, why in found.left_out.items()]
-        return [*columns, *left_out, *(found.sampled.lines() if found.sampled else ())], not found.left_out
+        sampled = found.sampled.lines() if found.sampled else ()
+        return [*columns, *left_out, *sampled, *([found.buckets] if found.buckets else [])], not found.left_out
     if asked.command == "release" and asked.group:
         if asked.part:
             raise PipelineError("--part needs --table: a group has no parts")

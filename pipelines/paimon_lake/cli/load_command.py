@@ -91,7 +91,8 @@ def _several(
         run.add(one)
         if isinstance(one, NotLoaded):
             failed[one.table] = one.error
-            _say(f"{one.table}: {one.reason}")
+            told = one.reason.removeprefix(f"{one.table}: ")  # most reasons of PipelineError begin with the table
+            _say(f"{one.table}: {told}")
             yield from one.results
         else:
             yield replace(one, others=())

@@ -9,6 +9,7 @@ a command such as ``audit``, ``check`` or ``show`` found a problem. 2: the reque
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -26,6 +27,7 @@ from paimon_lake.cli.follow_command import add_arguments, follow
 from paimon_lake.cli.lake_commands import SETTINGS_ONLY, add_lake_commands, lines_of, write_new
 from paimon_lake.cli.selectors import add_selectors, add_table, chosen, named
 from paimon_lake.declarations import Settings, SettingsError, load_settings
+from paimon_lake.declarations.errors import nearest
 from paimon_lake.declarations.groups import groups_of
 from paimon_lake.loads.group_versions import Published, shown_version
 from paimon_lake.overview import existing, lake_text, nothing_declared, overviews, with_lags
@@ -45,6 +47,7 @@ STALE = 3
 """The exit code of a step that succeeded and left partitions of its table stale."""
 ALONE = ("new", COMPLETION)
 """Commands that read no declarations."""
+_CHOICE = re.compile(r".*invalid choice: '([^']*)' \(choose from (.*)\)")
 Command = Callable[[Spark, Settings, argparse.Namespace], Iterable[StepResult | Published]]
 
 
@@ -131,7 +134,9 @@ class _Parser(argparse.ArgumentParser):
     """A parser that reports an error in one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message} (see --help)\n")
+        wrong = _CHOICE.match(message)
+        near = nearest(wrong[1], re.findall(r"'([^']*)'", wrong[2])) if wrong else ""
+        self.exit(2, f"{self.prog}: {message}{near} (see --help)\n")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -43,13 +43,21 @@ def configs_folder(given: str | Path | None = None) -> Path:
     folder = _plain(Path(named or here).expanduser().absolute())
     if not folder.is_dir():
         advice = (
-            "a lake is a folder with base.yaml and tables/"
+            f"a lake is a folder with base.yaml and tables/{nearest(folder.name, _lakes(folder.parent))}"
             if named
             else f"name the folder of the lake with --configs or {FOLDER}, or run in the directory that has "
             f"{DEFAULT_FOLDER}/; `paimon-lake new <folder>` writes the folder of a new lake"
         )
         raise SettingsError(f"{folder} is not a directory: {advice}")
     return folder
+
+
+def _lakes(parent: Path) -> list[str]:
+    """Return the names of the folders of lakes in a directory, which may not exist."""
+    try:
+        return sorted(one.parent.name for one in parent.glob("*/base.yaml"))
+    except OSError:
+        return []
 
 
 def environments(configs: str | Path | None = None) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from paimon_lake.declarations.errors import Mistake, nearest
+from paimon_lake.declarations.errors import Mistake, as_written, nearest
 from paimon_lake.declarations.model import Model, Names
 from paimon_lake.declarations.schedule import Schedule, schedule_of
 
@@ -40,7 +40,9 @@ class TableGroup(Model):
 
 
 def _group(value: Any) -> Any:
-    """Return a mapping with the key ``tables`` for a list; other values are unchanged."""
+    """Return a mapping with the key ``tables`` for a list; raises ValueError for a value that is no mapping either."""
+    if not isinstance(value, list | Mapping | TableGroup):
+        raise ValueError(f"must be a list of tables, or a mapping with the key tables, not {as_written(value)}")
     return {"tables": value} if isinstance(value, list) else value
 
 

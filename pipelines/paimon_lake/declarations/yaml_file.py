@@ -121,6 +121,19 @@ def _check_depth(path: Path, text: str) -> None:
             raise SettingsError(f"{shown(path)}:{line}: {_TOO_DEEP}")
 
 
+_PLACEHOLDER = re.compile(r"(?<=[^\s:,{])\{[A-Za-z_]\w*\}|\{[A-Za-z_]\w*\}(?=[./_-])")
+"""Matches a placeholder of a path, which YAML reads as a mapping in a text without quotes."""
+
+
+def _hint(line: str) -> str:
+    """Return the end of a sentence about a line with a placeholder that is not in quotes; "" for other lines."""
+    for found in _PLACEHOLDER.finditer(line):
+        before = line[: found.start()]
+        if before.count('"') % 2 == 0 and before.count("'") % 2 == 0:
+            return f'; a text with {found[0]} needs quotes here, as in "data/{found[0]}.csv"'
+    return ""
+
+
 def _not_yaml(path: Path, text: str, error: yaml.YAMLError) -> str:
     """Return an error of the YAML parser as one sentence with the line."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
@@ -137,7 +150,8 @@ def _not_yaml(path: Path, text: str, error: yaml.YAMLError) -> str:
     if "undefined alias" in problem:
         return f"{place}: the alias *{lines[mark.line][mark.column :].strip(' *')} names no anchor above it"
     context = getattr(error, "context", None)
-    return f"{place}: the file is not valid YAML: {f'{context}, ' if context else ''}{problem}"
+    hint = _hint(lines[mark.line]) if mark.line < len(lines) else ""
+    return f"{place}: the file is not valid YAML: {f'{context}, ' if context else ''}{problem}{hint}"
 
 
 class _Reader:

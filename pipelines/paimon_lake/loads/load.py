@@ -29,6 +29,7 @@ from paimon_lake.loads.blocking_audit import blocking_audit
 from paimon_lake.loads.commit import LoadCommit, NumberTaken, commit_load, newest_load
 from paimon_lake.loads.done import mark_loaded
 from paimon_lake.loads.failures import BatchFailed, tables_failed
+from paimon_lake.loads.files.chosen_buckets import opened
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.ledger.ledger import Ledger, loads_after, read_ledger
 from paimon_lake.loads.ledger.load_properties import (
@@ -65,7 +66,7 @@ from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad, TableSo
 from paimon_lake.loads.write_tasks import WriteResult
 from paimon_lake.protocol import AuditFailed, PipelineError, StepResult, plain
 from paimon_lake.session import Spark
-from paimon_lake.tables import TableState, open_table, state_of
+from paimon_lake.tables import TableState, state_of
 
 _TRIES = 3
 
@@ -142,6 +143,8 @@ class _TableRun:
     properties: Mapping[str, str] | None
     before: TableState
     started: float
+    buckets: str
+    """A sentence about the number of buckets that was chosen for a new table; "" otherwise."""
     loads: list[LoadedOnce] = field(default_factory=list)
     rest: NothingToLoad = field(default_factory=lambda: NothingToLoad(()))
     """Why the source had no further load."""
@@ -164,9 +167,10 @@ class _TableRun:
             raise PipelineError(
                 f"{spec.name}: reload of some partitions would {adds} their rows again; reload the whole table"
             )
-        table = open_table(settings, spec.name, create=True)
+        table, buckets = opened(settings, spec.name)
         spec = _spec_of(settings, spec, table)
-        return _TableRun(spark, settings, spec, table, keys, run_key, reload, properties, state_of(table), started)
+        now = state_of(table)
+        return _TableRun(spark, settings, spec, table, keys, run_key, reload, properties, now, started, buckets)
 
     @property
     def counts(self) -> bool:
@@ -223,6 +227,7 @@ class _TableRun:
         else:
             stale = stale_now(self.settings, self.spec.name) if self.counts else {}
             found = replace(nothing_loaded(self.table, self.rest, self.started, counts=self.counts), stale=stale)
+        found = replace(found, details={**found.details, "buckets": self.buckets}) if self.buckets else found
         return with_waiting(self.settings, self.spec, found)
 
 

@@ -17,8 +17,9 @@ from paimon_lake.declarations.agreement.definition import declared_schema
 from paimon_lake.declarations.sources.schema_changes import as_loaded
 from paimon_lake.declarations.yaml_file import shown
 from paimon_lake.differences import DAMAGES, damage_text, differences_of
+from paimon_lake.loads.files.chosen_buckets import opened
 from paimon_lake.protocol import PipelineError
-from paimon_lake.tables import open_lake, open_table
+from paimon_lake.tables import open_lake
 
 
 class PartlyApplied(PipelineError):
@@ -63,8 +64,8 @@ def apply(settings: Settings, *, drop: bool = False, lossy: Collection[str] = ()
                 raise PipelineError(f"{name} has no columns: {advice}")
     for name in missing:
         with _told(name, problems):
-            open_table(settings, name, create=True)
-            done.append(f"created {name}")
+            _, buckets = opened(settings, name)
+            done.append(f"created {name}{f' with {buckets}' if buckets else ''}")
     for spec, table, changes in planned:
         if changes:
             with _told(spec.name, problems):

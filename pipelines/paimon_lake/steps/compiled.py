@@ -15,7 +15,7 @@ from paimon_lake.declarations.agreement.selection import with_readers
 from paimon_lake.declarations.agreement.tables import tables_before
 from paimon_lake.declarations.databases import database_of
 from paimon_lake.declarations.groups import groups_of
-from paimon_lake.declarations.sources.source import OF_SLOT
+from paimon_lake.declarations.sources.source import OF_SLOT, FilesSource
 from paimon_lake.declarations.variables import variable_texts
 from paimon_lake.declarations.yaml_file import read_yaml
 
@@ -46,6 +46,8 @@ def compiled(settings: Settings, name: str) -> dict[str, Any]:
             for column, kind in types.items()
         }
     found["options"] = dict(spec.table_options)
+    if isinstance(spec.source, FilesSource) and "bucket" not in spec.options:
+        found["options"].pop("bucket", None)  # chosen from the files when the table is created
     found["mode"] = spec.write_mode if spec.source is not None else None
     for check, declared in zip(found["checks"], spec.checks, strict=True):
         check["name"] = declared.label

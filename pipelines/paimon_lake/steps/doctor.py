@@ -17,7 +17,10 @@ def finding_text(table: str, finding: Finding) -> str:
     """Return what is wrong and how it is mended: the command knows the catalog of the lake, unlike ``paimon-core``."""
     is_mended = finding.name in MENDS
     command = f"paimon-lake doctor --table {table} --fix {finding.name}" if is_mended else finding.command
-    return f"{finding.name}: {finding.text}; mend: {command}"
+    declared = ""
+    if (buckets := finding.options.get("bucket")) is not None:
+        declared = f"; where options.bucket is declared, write {buckets} there as well"
+    return f"{finding.name}: {finding.text}; mend: {command}{declared}"
 
 
 def doctor(settings: Settings, name: str, *, fix: bool = False, findings: Collection[str] = ()) -> StepResult:

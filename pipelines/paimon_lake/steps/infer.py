@@ -17,6 +17,7 @@ from paimon_lake.declarations import Settings, SettingsError
 from paimon_lake.declarations.sources.source import FilesSource, PostgresChangesSource
 from paimon_lake.declarations.table import TableSpec
 from paimon_lake.declarations.yaml_file import read_yaml
+from paimon_lake.loads.files.chosen_buckets import chosen_buckets
 from paimon_lake.loads.files.missing_files import missing_text
 from paimon_lake.loads.files.source_files import fetch_files, file_kind, source_files
 from paimon_lake.loads.postgres.inferred_columns import inferred_columns
@@ -41,6 +42,8 @@ class Inferred:
     left_out: Mapping[str, str] = field(default_factory=dict)
     sampled: Sampled | None = None
     """What was read of files; None for the tables of a database, whose catalog states the types."""
+    buckets: str = ""
+    """How many buckets the table will have, and why; "" for a source without files and a table without a key."""
 
 
 def infer(settings: Settings, name: str) -> Inferred:
@@ -58,7 +61,8 @@ def infer(settings: Settings, name: str) -> Inferred:
         found = Inferred(*inferred_columns(database, spec, spec.source))
     elif isinstance(spec.source, FilesSource):
         columns, sampled = _columns_of_files(settings, spec, spec.source)
-        found = Inferred(columns, sampled=sampled)
+        chosen = chosen_buckets(settings, spec)
+        found = Inferred(columns, sampled=sampled, buckets="" if chosen is None else chosen.sentence())
     else:
         raise PipelineError(f"{name}: columns can be inferred from files and postgres_changes only; write them down")
     _write_columns(settings.folder / "tables" / f"{name}.yaml", dict(found.columns))

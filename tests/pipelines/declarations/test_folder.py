@@ -76,6 +76,8 @@ def test_the_folder_is_configs_of_the_working_directory_or_this_directory_itself
     monkeypatch.chdir(empty)
     with pytest.raises(SettingsError, match="empty/configs is not a directory: name the folder of the lake with"):
         load_settings("local")
+    with pytest.raises(SettingsError, match=r"a lake is a folder with base.yaml and tables/; did you mean configs\?"):
+        load_settings("local", configs=tmp_path / "config")
 
 
 @pytest.mark.parametrize(
@@ -93,6 +95,12 @@ def test_the_folder_is_configs_of_the_working_directory_or_this_directory_itself
         ("base.yaml", "  app_name: paimon-lake\n", "  app_name: 7\n", "spark.app_name must be a text, not 7"),
         ("base.yaml", "${PAIMON_LAKE:-../lake}", "${NO_SUCH_VARIABLE_HERE}", "NO_SUCH_VARIABLE_HERE, which is not set"),
         ("base.yaml", "spark:", "spark: [", r"base.yaml:\d+: the file is not valid YAML: while parsing a flow"),
+        (
+            "base.yaml",
+            "spark:",
+            "storage: {a: in/{date}.csv}\nspark:",
+            r"did not find expected ',' or '}'; a text with {date} needs quotes here, as in \"data/{date}.csv\"$",
+        ),
         (
             "tables/shop.orders.yaml",
             "keep_hours",

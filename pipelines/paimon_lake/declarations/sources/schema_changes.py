@@ -39,8 +39,10 @@ def as_loaded(spec: TableSpec, schema: TableSchema, *, drop: bool = False) -> Ta
     """Return a declaration with the columns that loads added to its table, and the types that they widened.
 
     A column that the loads of a part added becomes a column of the part. With ``drop``, added columns are left out, and
-    only widened types are taken over. When loads do not alter the table, the declaration is unchanged.
+    only widened types are taken over. A table whose number of buckets is not declared keeps its fixed number. When
+    loads do not alter the table, everything else is as declared.
     """
+    spec = _with_buckets(spec, schema)
     altered = altered_columns(spec, schema)
     if not altered or not spec.columns:
         return spec
@@ -58,6 +60,14 @@ def as_loaded(spec: TableSpec, schema: TableSchema, *, drop: bool = False) -> Ta
         if name and column in columns and column not in spec.columns:
             parts[name] = parts[name].model_copy(update={"columns": (*parts[name].columns, column)})
     return spec.model_copy(update={"columns": columns} | ({"parts": parts} if parts else {}))
+
+
+def _with_buckets(spec: TableSpec, schema: TableSchema) -> TableSpec:
+    """Return a declaration that does not state the number of buckets with the fixed number that its table has."""
+    number = schema.options.get("bucket", "")
+    if not spec.primary_key or "bucket" in spec.options or not number.isdecimal() or int(number) < 1:
+        return spec
+    return spec.model_copy(update={"options": {**spec.options, "bucket": number}})
 
 
 def is_same_kind(one: DataType, other: DataType) -> bool:
