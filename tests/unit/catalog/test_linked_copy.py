@@ -202,6 +202,6 @@ def test_a_commit_of_another_process_stays(catalog, monkeypatch):
         linked(paths)
 
     monkeypatch.setattr("paimon_core.catalog.linked_copy.local_disk.sync_directories", raced)
-    with pytest.raises(CommitConflict, match="wrote to table db.copy while it was created: its commit stays"):
+    with pytest.raises(CommitConflict, match=r"wrote to table db\.copy while it was created: its commit stays"):
         linked_copy(table, catalog, "db.copy")
     assert [row["v"] for row in catalog.table("db.copy").scan().to_arrow().to_pylist()] == ["theirs"]
