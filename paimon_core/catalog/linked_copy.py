@@ -22,6 +22,7 @@ from paimon_core.catalog.identifier import Identifier
 from paimon_core.errors import CommitConflict, CorruptTable, StorageError, UnsupportedFeature
 from paimon_core.metadata.manifests.index_names import index_file_names
 from paimon_core.metadata.stores.snapshot_store import EARLIEST, LATEST
+from paimon_core.options.registry import is_for_new_tables
 from paimon_core.storage import local_disk
 
 if TYPE_CHECKING:
@@ -37,10 +38,14 @@ _DEEP = "copy the rows instead, which works in every store"
 def linked_copy(source: TableView, catalog: Catalog, name: str) -> tuple[Table, int]:
     """Create the table ``name`` with the version of ``source``, and return it with the number of files it shares.
 
-    The new table has one snapshot, with the id and the content of the version, and the schemas up to the version's.
+    The new table has one snapshot, with the id and the content of the version, and the schemas up to the version's,
+    without the keys that a new table cannot have (``is_for_new_tables``). Schema 0 claims the name, because every
+    process that creates a table creates this file: of two processes only one succeeds. It repeats the oldest schema
+    when the table has no schema 0.
     Raises UnsupportedFeature when one of the tables is not on the local disk, or when the version has files outside of
     its table; AlreadyExists; StorageError when the file system has no links between the two places. After an error the
-    new table does not exist.
+    new table does not exist, except after CommitConflict: another process has found the new table and has altered or
+    written it, and what it did stays.
     """
     context, snapshot = source.context, source.latest_snapshot()
     if not isinstance(catalog, FilesystemCatalog):
@@ -55,16 +60,20 @@ def linked_copy(source: TableView, catalog: Catalog, name: str) -> tuple[Table, 
     newest = source.schema.id if snapshot is None else max(source.schema.id, snapshot.schema_id)
     schemas = [context.schemas.read(number) for number in context.schemas.ids() if number <= newest]
     plain = [
-        dataclasses.replace(one, options={key: text for key, text in one.options.items() if key != "path"})
+        dataclasses.replace(
+            one, options={key: text for key, text in one.options.items() if key != "path" and is_for_new_tables(key)}
+        )
         for one in schemas
     ]
-    # The oldest schema claims the name: a concurrent process that creates the table uses the same file.
-    table = catalog._create_table(Identifier.of_table(name, "create"), plain[0], ignore_if_exists=False)
+    claim = dataclasses.replace(plain[0], id=0)
+    table = catalog._create_table(Identifier.of_table(name, "create"), claim, ignore_if_exists=False)
     paths, root = table.context.paths, context.paths
     try:
-        for schema in plain[1:]:
-            if not table.context.schemas.publish(schema):
-                raise CommitConflict(f"table {name} was altered while it was created: copy it again", table=name)
+        for schema in plain:
+            if schema.id != claim.id and not table.context.schemas.publish(schema):
+                raise CommitConflict(
+                    f"another process altered table {name} while it was created: copy to another name", table=name
+                )
         targets = [paths.below(root.relative(path)) for path in files]
         for path, target in zip(files, targets, strict=True):
             _link(path, target, root.root, source.name)
@@ -77,9 +86,19 @@ def linked_copy(source: TableView, catalog: Catalog, name: str) -> tuple[Table, 
                 changelog_manifest_list_size=None,
                 changelog_record_count=None,
             )
-            table.context.storage.create_exclusive(paths.snapshot(own.id), own.to_json().encode())
+            data = own.to_json().encode()
+            if table.context.snapshots.ids() or not table.context.storage.create_exclusive(
+                paths.snapshot(own.id), data
+            ):
+                raise CommitConflict(
+                    f"another process wrote to table {name} while it was created: its commit stays, and no row was "
+                    "copied. Copy to another name",
+                    table=name,
+                )
             for hint in (EARLIEST, LATEST):
                 table.context.storage.overwrite(paths.hint(hint), str(own.id).encode())
+    except CommitConflict:
+        raise  # a drop would delete what the other process committed
     except BaseException:
         with contextlib.suppress(StorageError):
             catalog.drop_table(name, ignore_if_missing=True)

@@ -30,5 +30,7 @@ def unpacked(data: bytes, what: str, version: int) -> Iterator[dict[str, Any]]:
         yield value
     except (InvalidRequest, UnsupportedFeature):
         raise
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise InvalidRequest(f"not a {what}: it is no JSON: {error}") from error
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise InvalidRequest(f"not a {what}: {error!r}") from error

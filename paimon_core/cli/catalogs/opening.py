@@ -132,6 +132,8 @@ def _given(argument: str, texts: list[str], prefix: str) -> dict[str, str]:
         key, equals, value = text.partition("=")
         if not key or not equals:
             raise InvalidRequest(f"{argument} must be KEY=VALUE")
+        if key in found:
+            raise InvalidRequest(f"{argument} gives {key!r:.60} twice")
         if _STORAGE.get(key) or _SECRET_NAME.search(key):
             raise InvalidRequest(
                 f"option {key} is a secret, and other users can see a command line: put it into "

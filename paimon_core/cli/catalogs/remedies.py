@@ -41,6 +41,8 @@ def remedy(args: argparse.Namespace, error: PaimonError) -> str:
     if not hasattr(args, "warehouse") or CREATES in str(error):
         return ""
     name = _table(args, error)
+    if "names a system table" in str(error) and Identifier.is_system(getattr(args, "table", None) or ""):
+        return _told(args, ["show", args.table], "its rows")
     if isinstance(error, DatabaseNotFound):
         return _told(args, ["ls"], "the tables of all databases")
     if isinstance(error, TableNotFound):
@@ -82,7 +84,7 @@ def _table(args: argparse.Namespace, error: PaimonError) -> str | None:
 def _is_unknown_column(args: argparse.Namespace, error: PaimonError) -> bool:
     """Whether the error is about a column that the table does not have; the table is opened again to know this."""
     column, table = error.facts.get("column"), getattr(args, "table", None)
-    if not isinstance(column, str) or not isinstance(table, str) or "$" in table:
+    if not isinstance(column, str) or not isinstance(table, str) or "$" in table or args.command == "files":
         return False
     try:
         schema = table_of(open_catalog_of(args), args).schema

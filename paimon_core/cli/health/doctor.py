@@ -35,7 +35,11 @@ def doctor(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     Return 1 when a table could not be read or mended; otherwise 4 when a finding is an error, 3 when there are other
     findings, and 0 when there are none.
     """
-    thresholds = Thresholds.of(dict(map(_threshold, args.threshold)))
+    given = [_threshold(text) for text in args.threshold]
+    for number, (threshold, _) in enumerate(given):
+        if threshold in dict(given[:number]):
+            raise InvalidRequest(f"--threshold gives {threshold!r:.60} twice")
+    thresholds = Thresholds.of(dict(given))
     if args.branch and "." not in (args.target or ""):
         raise InvalidRequest("--branch needs the name of a table")
     found: list[Health] = []

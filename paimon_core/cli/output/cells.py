@@ -32,7 +32,7 @@ def print_rows(out: Output, rows: pa.Table, nothing: str, note: str = "") -> Non
 def print_limited(out: Output, rows: pa.Table, limit: int, nothing: str) -> None:
     """Print at most ``limit`` rows; when ``rows`` has more, a note says so."""
     note = f"(the first {limit:,} rows: --limit N prints more)" if len(rows) > limit else ""
-    print_rows(out, rows.slice(0, limit), nothing, note)
+    print_rows(out, rows.slice(0, limit), note or nothing, note)
 
 
 class Columns:
@@ -81,9 +81,13 @@ def text_of(value: Any) -> str:
     if value is None:
         return "null"
     plain = json_value(value)
-    text = plain if isinstance(plain, str) else str(plain)
-    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    text = escaped(plain if isinstance(plain, str) else str(plain))
     return text if len(text) <= CELL_WIDTH else f"{text[: CELL_WIDTH - 1]}…"
+
+
+def escaped(text: str) -> str:
+    """Return the text in one line: control characters and ends of lines are escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def json_value(value: Any) -> Any:

@@ -13,6 +13,8 @@ from paimon_core.cli.parsing.values import duration, moment, names
 if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
 
+LIMIT = 100
+"""The most rows that a command prints without ``--limit``."""
 Commands = Any  # argparse has no public type for its group of subcommands
 
 
@@ -58,7 +60,7 @@ def add_version(command: argparse.ArgumentParser) -> None:
 
 def add_limit(command: argparse.ArgumentParser) -> None:
     """Add the argument ``--limit``."""
-    command.add_argument("--limit", type=int, default=100, metavar="N", help="at most so many rows (default: 100)")
+    command.add_argument("--limit", type=int, metavar="N", help=f"at most so many rows (default: {LIMIT})")
 
 
 def add_group(found: Commands, name: str, text: str) -> Commands:

@@ -16,15 +16,35 @@ _LONG = 300
 """The characters of an error from which on it does not list all choices."""
 
 
+class Once(argparse._StoreAction):
+    """Stores the value of an option; an option that is given twice is an error, because one value would be ignored."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option: str | None = None) -> None:
+        """Store the value; raises ArgumentError for the second value of an option."""
+        if option is not None and isinstance(parser, Parser):
+            if self.dest in parser.given:
+                raise argparse.ArgumentError(self, "given twice")
+            parser.given.add(self.dest)
+        super().__call__(parser, namespace, values, option)
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser that reports an error in one line, or as JSON with ``--json``, and exits with code 2."""
 
     _is_json = False
 
+    def __init__(self, **arguments: Any) -> None:
+        """Create a parser whose options take one value, unless their action collects several."""
+        super().__init__(**arguments)
+        self.given: set[str] = set()
+        for action in (None, "store"):
+            self.register("action", action, Once)
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse as the base class does, and note whether errors are printed as JSON."""
         given = sys.argv[1:] if args is None else list(args)
         options = given[: given.index("--")] if "--" in given else given
+        self.given = set()
         self._is_json = any(len(word) > 2 and "--json".startswith(word) for word in options)
         return super().parse_known_args(given, namespace)
 

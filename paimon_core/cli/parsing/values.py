@@ -39,9 +39,18 @@ def moment(text: str) -> datetime.datetime | int:
 
 def partition(text: str) -> dict[str, str]:
     """Parse a partition such as ``day=2024-01-31,hour=7``."""
+    return _pairs(text, "a partition such as day=2024-01-31,hour=7")
+
+
+def key(text: str) -> dict[str, str]:
+    """Parse the primary key of a row such as ``day=2024-01-31,id=7``."""
+    return _pairs(text, "a primary key such as day=2024-01-31,id=7")
+
+
+def _pairs(text: str, what: str) -> dict[str, str]:
     pairs = [part.partition("=") for part in text.split(",")]
     if not all(key and equals for key, equals, _ in pairs):
-        raise argparse.ArgumentTypeError(f"{text!r:.60} is not a partition such as day=2024-01-31,hour=7")
+        raise argparse.ArgumentTypeError(f"{text!r:.60} is not {what}")
     if len({key for key, _, _ in pairs}) < len(pairs):
         raise argparse.ArgumentTypeError(f"{text!r:.60} names a column twice")
     return {key: value for key, _, value in pairs}
@@ -54,6 +63,8 @@ def key_values(argument: str, texts: Sequence[str]) -> dict[str, str]:
         key, equals, value = text.partition("=")
         if not key or not equals:
             raise InvalidRequest(f"{argument} must be KEY=VALUE, not {text!r:.60}")
+        if key in found:
+            raise InvalidRequest(f"{argument} gives {key!r:.60} twice")
         found[key] = value
     return found
 

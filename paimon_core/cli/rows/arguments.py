@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from paimon_core.cli.parsing.adding import Commands, add_command, add_limit, add_scan, add_version, add_where
-from paimon_core.cli.parsing.values import names, partition, seconds
+from paimon_core.cli.parsing.values import key, names, seconds
 from paimon_core.cli.rows import changing, copies, differences, explanations, exports, imports, queries, tails
 
 
@@ -48,7 +48,7 @@ def add_rows(found: Commands) -> None:
     explain = add_scan(found, "explain", "tell which files a scan reads, and why", explanations.explain)
     explain.add_argument("--analyze", action="store_true", help="also read the rows and count what was decoded")
     row = add_command(found, "explain-row", "tell where the values of one row come from", explanations.explain_row)
-    row.add_argument("key", type=partition, metavar="KEY=VALUE,...", help="the primary key of the row")
+    row.add_argument("key", type=key, metavar="KEY=VALUE,...", help="the primary key of the row")
     add_version(row)
     sql = add_command(found, "sql", "run a SELECT of DuckDB over the tables", queries.sql, table=False)
     sql.add_argument("query", metavar="SELECT", help="tables are database.table, also with AT (VERSION => 3)")

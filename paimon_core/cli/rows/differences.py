@@ -10,7 +10,9 @@ import pyarrow as pa
 from paimon_core.cli.catalogs.opening import table_of
 from paimon_core.cli.output.cells import print_limited
 from paimon_core.cli.output.output import Output
+from paimon_core.cli.parsing.adding import LIMIT
 from paimon_core.cli.rows.queries import checked_count
+from paimon_core.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
@@ -28,6 +30,8 @@ def changes(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 def diff(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Print the rows in which two versions differ, or only their number."""
     found = table_of(catalog, args).diff(_bound(args.a), _bound(args.b), args.columns)
+    if args.summary and args.limit is not None:
+        raise InvalidRequest("--limit cannot be given with --summary, which counts all differences")
     if not args.summary:
         return _print_changes(found, args, out)
     total = found.summary()
@@ -40,7 +44,7 @@ def diff(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 def _print_changes(found: Changes, args: argparse.Namespace, out: Output) -> int:
     from paimon_core.query.planned_rows import first_rows  # would make `--help` slow
 
-    limit = checked_count(args.limit)
+    limit = LIMIT if args.limit is None else checked_count(args.limit)
     rows = pa.Table.from_batches(first_rows(found.to_batches(), limit + 1), found.schema)
     print_limited(out, rows, limit, "no changes")
     return 0

@@ -39,6 +39,8 @@ def export(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
         raise InvalidRequest(f"export writes {', '.join(_WRITERS)} files, not {kind}")
     if path.exists() and not args.replace:
         raise InvalidRequest(f"file {path} exists: add --replace to replace it")
+    if not path.parent.is_dir():
+        raise InvalidRequest(f"cannot write {path}: {path.parent} is no folder that exists")
     scan = view_of(catalog, args).scan(args.columns, args.where)
     part = path.with_name(f".{path.name}.{os.getpid()}")
     rows = 0

@@ -11,6 +11,7 @@ import pyarrow as pa
 from paimon_core.cli.catalogs.opening import table_of
 from paimon_core.cli.output.cells import print_limited, print_rows
 from paimon_core.cli.output.output import Output
+from paimon_core.cli.parsing.adding import LIMIT
 from paimon_core.errors import InvalidRequest
 from paimon_core.frames.sql_query import rows_of
 
@@ -31,15 +32,19 @@ def view_of(catalog: Catalog, args: argparse.Namespace) -> Table | TableView:
 
 def head(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Print the first rows that a scan returns."""
-    rows = view_of(catalog, args).scan(args.columns, args.where, checked_count(args.n)).to_arrow()
-    print_rows(out, rows, "no rows")
+    count = checked_count(args.n)
+    rows = view_of(catalog, args).scan(args.columns, args.where, count).to_arrow()
+    print_rows(out, rows, nothing_of(count))
     return 0
 
 
 def sample(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Print rows that are drawn at random from all rows of a scan, each with the same probability."""
+    if args.seed is not None and args.seed < 0:
+        raise InvalidRequest(f"--seed must be 0 or more, not {args.seed}")
     scan = view_of(catalog, args).scan(args.columns, args.where)
-    print_rows(out, drawn(scan.to_batches(), scan.schema, checked_count(args.n), args.seed), "no rows")
+    count = checked_count(args.n)
+    print_rows(out, drawn(scan.to_batches(), scan.schema, count, args.seed), nothing_of(count))
     return 0
 
 
@@ -80,10 +85,15 @@ def count(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 
 def sql(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Print the result of a SELECT over the tables of the catalog."""
-    limit = checked_count(args.limit)
+    limit = LIMIT if args.limit is None else checked_count(args.limit)
     rows = rows_of(catalog.sql(args.query).limit(limit + 1))
     print_limited(out, rows, limit, "no rows")
     return 0
+
+
+def nothing_of(count: int) -> str:
+    """Return the text for no rows; it says nothing about the table when 0 rows were asked for."""
+    return "no rows" if count else "0 rows were asked for"
 
 
 def checked_count(number: int) -> int:

@@ -6,8 +6,10 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from paimon_core.cli.catalogs.opening import table_of
+from paimon_core.cli.output.cells import escaped
 from paimon_core.cli.output.output import Output
 from paimon_core.cli.output.sentences import counted, utc_time
+from paimon_core.cli.tables.listings import table_names
 from paimon_core.errors import PaimonError
 
 if TYPE_CHECKING:
@@ -19,8 +21,7 @@ _LISTED = ("table", "primary_key", "partitioned_by", "snapshot", "committed", "p
 
 def ls(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """List the tables of the warehouse or of a database, with keys and latest snapshot; 1 when one cannot be read."""
-    databases = [args.database] if args.database else catalog.list_databases()
-    rows = [_listed(catalog, f"{database}.{name}") for database in databases for name in catalog.list_tables(database)]
+    rows = [_listed(catalog, name) for name in table_names(catalog, args.database)]
     failed = any(row[-1] for row in rows)
     shown = len(_LISTED) if failed or out.as_json else len(_LISTED) - 1
     out.table(_LISTED[:shown], [row[:shown] for row in rows], "no tables")
@@ -51,7 +52,7 @@ def describe(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     lines += ["columns"]
     for column in columns:
         more = [f"default {column['default']}"] if column["default"] is not None else []
-        more += [column["comment"]] if column["comment"] else []
+        more += [escaped(column["comment"])] if column["comment"] else []
         lines.append(f"  {column['name']:<{width[0]}}  {column['type']:<{width[1]}}  {'; '.join(more)}".rstrip())
     out.say("\n".join(lines), None)
     return 0
@@ -64,7 +65,7 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, object]]:
     options = ", ".join(f"{key}={value}" for key, value in found["options"].items())
     texts = {
         "table": found["table"],
-        "comment": found["comment"],
+        "comment": escaped(found["comment"] or ""),
         "location": found["location"],
         "primary key": ", ".join(found["primary_key"]),
         "partitioned by": ", ".join(found["partition_by"]),

@@ -16,14 +16,19 @@ if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
 
 
-def tables(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-    """Print all tables, or the tables of one database; raises NotFound when the warehouse does not exist."""
+def table_names(catalog: Catalog, database: str | None) -> list[str]:
+    """Return the names of all tables or of a database; raises NotFound for a warehouse that does not exist."""
     from paimon_core.catalog.filesystem import FilesystemCatalog
 
-    databases = [args.database] if args.database else catalog.list_databases()
+    databases = [database] if database else catalog.list_databases()
     if not databases and isinstance(catalog, FilesystemCatalog) and not catalog.storage.exists(catalog.warehouse):
         raise NotFound(f"warehouse {catalog.warehouse} does not exist", path=catalog.warehouse)
-    names = [f"{database}.{name}" for database in databases for name in catalog.list_tables(database)]
+    return [f"{found}.{name}" for found in databases for name in catalog.list_tables(found)]
+
+
+def tables(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Print all tables, or the tables of one database; raises NotFound when the warehouse does not exist."""
+    names = table_names(catalog, args.database)
     out.say("\n".join(names) or "no tables", names)
     return 0
 
@@ -73,8 +78,6 @@ def history(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
                 snapshot.commit_user,
             )
         )
-    if not rows:
-        raise NotFound(f"table {table.name} has no snapshots")
     out.table(header, rows[: args.n] if args.n else rows, "no snapshots")
     return 0
 

@@ -150,7 +150,8 @@ def _refused(r: _Ranked, whole: Allowance, policy: Policy, now: int) -> LeftOut 
         return LeftOut(c, Reason.SAVES_LITTLE, text)
     rest = 0 if h.failed_millis is None else h.failed_millis + policy.pause_millis(h.failures) - now
     if rest > 0:
-        text = f"after {h.failures} failure{'' if h.failures == 1 else 's in a row'}, it rests for another {rest / 1000:.0f} seconds"
+        failures = "1 failure" if h.failures == 1 else f"{h.failures} failures in a row"
+        text = f"after {failures}, it rests for another {rest / 1000:.0f} seconds"
         return LeftOut(c, Reason.BACKS_OFF, text)
     if lack := whole.lack(c):
         return LeftOut(c, Reason.TOO_LARGE, f"even alone, {lack}")

@@ -37,7 +37,7 @@ def read_history(context: TableContext, start: Version, end: Version) -> History
     """
     if start.id > end.id:
         raise InvalidRequest(
-            f"start ({start.name}, snapshot {start.id}) must not come after end ({end.name}, snapshot {end.id})",
+            f"start ({_named(start)}) must not come after end ({_named(end)})",
             table=context.name,
         )
     if start.id == end.id and (start.id == 0 or is_same(start.snapshot, end.snapshot)):
@@ -91,3 +91,8 @@ def _expired(context: TableContext, missing: int, steps: Mapping[int, Snapshot])
         table=context.name,
         snapshot=missing,
     )
+
+
+def _named(version: Version) -> str:
+    number = f"snapshot {version.id}"
+    return version.name if version.name == number else f"{version.name}, {number}"

@@ -92,6 +92,11 @@ def known(context: TableContext, version: Version, why: str = "") -> Version:
     if version.is_known:
         return version
     live = context.snapshots.ids()
+    if not live or version.id > live[-1]:
+        latest = f"its latest snapshot is {live[-1]}" if live else "it has no snapshots"
+        raise SnapshotNotFound(
+            f"table {context.name} has no snapshot {version.id}: {latest}", table=context.name, snapshot=version.id
+        )
     raise SnapshotNotFound(
         f"table {context.name}: snapshot {version.id} has expired, and no tag contains it"
         + (f"; {why}" if why else "")

@@ -241,7 +241,10 @@ def plan_tables(
 
 
 def _learned(log: OutcomeLog | None) -> tuple[Sequence[Outcome], Mapping[Place, History]]:
-    """Return the outcomes, the oldest first, and the histories of the log; a log that cannot be read is as good as none, and this is logged."""
+    """Return the outcomes, the oldest first, and the histories of the log.
+
+    A log that cannot be read is as good as none, and this is logged.
+    """
     if log is None:
         return (), {}
     try:

@@ -9,7 +9,9 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core.catalog.linked_copy import linked_copy
-from paimon_core.errors import AlreadyExists, CorruptTable, StorageError, UnsupportedFeature
+from paimon_core.errors import AlreadyExists, CommitConflict, CorruptTable, StorageError, UnsupportedFeature
+from paimon_core.metadata.stores.schema_store import SchemaStore
+from paimon_core.storage import local_disk
 
 COLUMNS = {"day": "STRING NOT NULL", "id": "INT NOT NULL", "v": "STRING"}
 OPTIONS = {
@@ -153,3 +155,53 @@ def test_a_missing_file_is_named(catalog, tmp_path):
     with pytest.raises(CorruptTable, match=rf"{lost.name} is missing"):
         linked_copy(table, catalog, "db.copy")
     assert catalog.list_tables("db") == ["orders"]
+
+
+def without_first_schema(table, tmp_path):
+    """Return the table after its schema 0 was deleted, as another program may do."""
+    (tmp_path / "lake" / "db.db" / "orders" / "schema" / "schema-0").unlink()
+    return paimon.open_catalog(tmp_path / "lake").table(table.name)
+
+
+def test_a_table_without_schema_0_can_be_copied(catalog, tmp_path):
+    table = orders(catalog)
+    emptied(table)
+    table = without_first_schema(table, tmp_path)
+    copy, _ = linked_copy(table, catalog, "db.copy")
+    assert rows(copy) == rows(table)
+    assert copy.context.schemas.ids() == [0, 1]
+    assert copy.schema.id == table.schema.id
+    assert copy.maintenance.check(deep=True).errors == table.maintenance.check(deep=True).errors
+
+
+def test_only_one_of_two_processes_gets_the_name(catalog, tmp_path, monkeypatch):
+    """Another process creates the table between the check of the name and the claim."""
+    table = orders(catalog)
+    emptied(table)
+    table = without_first_schema(table, tmp_path)
+    publish, rivals = SchemaStore.publish, [1]
+
+    def raced(self, schema):
+        if rivals and "copy" in self.paths.root:
+            rivals.clear()
+            catalog.create_table("db.copy", {"x": "INT"})
+        return publish(self, schema)
+
+    monkeypatch.setattr(SchemaStore, "publish", raced)
+    with pytest.raises(AlreadyExists):
+        linked_copy(table, catalog, "db.copy")
+    assert list(catalog.table("db.copy").schema.names) == ["x"]
+    assert catalog.table("db.copy").context.schemas.ids() == [0]
+
+
+def test_a_commit_of_another_process_stays(catalog, monkeypatch):
+    table, linked = orders(catalog), local_disk.sync_directories
+
+    def raced(paths):
+        catalog.table("db.copy").write([{"day": "x", "id": 1, "v": "theirs", "n": 1}])
+        linked(paths)
+
+    monkeypatch.setattr("paimon_core.catalog.linked_copy.local_disk.sync_directories", raced)
+    with pytest.raises(CommitConflict, match=r"wrote to table db\.copy while it was created: its commit stays"):
+        linked_copy(table, catalog, "db.copy")
+    assert [row["v"] for row in catalog.table("db.copy").scan().to_arrow().to_pylist()] == ["theirs"]

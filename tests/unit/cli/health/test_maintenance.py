@@ -103,7 +103,10 @@ def test_a_table_whose_work_failed_stays_a_failure_while_it_rests(run, lake):
     assert run()[0] == 1
     for arguments in (["--dry-run"], []):
         code, out, _ = run(*arguments)
-        assert (code, "a.some is not in order: compact a.some bucket 0 failed and after 1 failure, it rests" in out) == (1, True)
+        assert (
+            code,
+            "a.some is not in order: compact a.some bucket 0 failed and after 1 failure, it rests" in out,
+        ) == (1, True)
         assert "corrupt-table" in out
     assert run("a.much")[0] == 0
     code, out, _ = run("--json")

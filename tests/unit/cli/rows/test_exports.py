@@ -129,9 +129,16 @@ def test_a_copy_by_reference_shares_files(tmp_path, command, monkeypatch):
         0,
         {"table": "db.u", "rows": 1, "snapshot": 1, "shared_files": 4, "options_not_copied": []},
     )
+    context = table.context
+    members = json.loads(context.storage.read(context.paths.schema(0)))
+    members["options"] |= {"connector": "paimon"}
+    context.storage.overwrite(context.paths.schema(0), json.dumps(members).encode())
+    code, out = command("copy", "db.t", "db.w", "--by-reference")
+    assert (code, "not copied are the keys connector, which are no options of Paimon" in out) == (0, True)
+    assert catalog["db.w"].schema.options == {"bucket": "1"}
     to = ["--to-warehouse", tmp_path / "b", "--create-database"]
     code, out = command("copy", "db.t", "db.u", "--by-reference", *to)
-    assert (code, "1 row of db.t copied to db.u; it shares 4 files with db.t; snapshots" in out) == (0, True)
+    assert (code, "1 row of db.t copied to db.u; it shares 4 files with db.t; " in out) == (0, True)
     code, out = command("copy", "db.t", "db.v", "--by-reference", "--to-warehouse", "memory://no", "--create-database")
     assert (code, "table db.v is not on the local disk" in out) == (2, True)
 
