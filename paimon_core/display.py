@@ -57,7 +57,7 @@ class Displayed:
         parts = [f"<p><strong>{type(self).__name__}</strong> {html.escape(summary.of)}</p>"]
         if facts := [fact for fact in (*summary.facts, *summary.details) if fact[1] is not None]:
             parts.append(_html_table((), facts))
-        if summary.header:
+        if summary.header and summary.rows:
             parts.append(_html_table(summary.header, summary.rows[:SHOWN_ROWS]))
             if (left := len(summary.rows) - SHOWN_ROWS) > 0:
                 parts.append(f"<p>{left:,} more rows</p>")
@@ -77,8 +77,8 @@ class DisplayedText:
 
 
 def text_html(text: str) -> str:
-    """Return a text of several lines as HTML."""
-    return f"<pre>{html.escape(text)}</pre>"
+    """Return a text of several lines as HTML, in a type of equal widths: notebooks show ``pre`` in their own."""
+    return f'<pre style="font-family: monospace">{html.escape(text)}</pre>'
 
 
 def time_text(millis: int) -> str:
@@ -104,13 +104,16 @@ def _line(value: Any) -> str:
 
 
 def _html_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in header)
-    body = "".join(f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row)}</tr>" for row in rows)
+    head = "".join(f'<th style="text-align: left">{html.escape(name)}</th>' for name in header)
+    side = "right" if header else "left"
+    body = "".join(f"<tr>{''.join(_cell(value, side) for value in row)}</tr>" for row in rows)
     return f"<table>{f'<thead><tr>{head}</tr></thead>' if head else ''}<tbody>{body}</tbody></table>"
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, side: str) -> str:
+    """Return a cell: numbers to the ``side``, all else to the left; notebooks would align every cell to the right."""
     if value is None:
-        return ""
+        return "<td></td>"
     text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
-    return html.escape(text if len(text) <= 1000 else f"{text[:999]}…")
+    side = side if isinstance(value, int | float) and not isinstance(value, bool) else "left"
+    return f'<td style="text-align: {side}">{html.escape(text if len(text) <= 1000 else f"{text[:999]}…")}</td>'

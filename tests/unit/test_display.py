@@ -8,6 +8,8 @@ import paimon_core as paimon
 from paimon_core import col
 from paimon_core.display import SHOWN_TEXT, Displayed, Summary, named, time_text
 
+PRE = '<pre style="font-family: monospace">'
+
 
 class _Shown(Displayed):
     def __init__(self, summary):
@@ -39,6 +41,16 @@ def test_html_escapes_values_and_counts_the_rows_that_it_leaves_out():
     assert "<v>" not in html
     assert html.count("&lt;v&gt;") == 200
     assert "1 more rows" in html
+
+
+def test_numbers_are_on_the_right_and_a_table_without_rows_is_left_out():
+    facts = (("n", 12000), ("is", True))
+    shown = _Shown(Summary("", facts, header=("finding",)))._repr_html_()
+    assert "right" not in shown
+    assert "finding" not in shown
+    shown = _Shown(Summary("", header=("fact", "value"), rows=facts))._repr_html_()
+    assert '<td style="text-align: right">12,000</td>' in shown
+    assert '<td style="text-align: left">True</td>' in shown
 
 
 def test_names_of_many_columns_are_counted():
@@ -90,9 +102,9 @@ def test_the_html_of_a_table_has_its_columns_and_escapes_its_comment(table):
 def test_explanations_are_shown_as_their_text(table):
     for explanation in (table.scan().explain(), table.explain_row({"id": 1})):
         assert repr(explanation) == str(explanation)
-        assert explanation._repr_html_() == f"<pre>{html.escape(str(explanation))}</pre>"
-    assert table.plan_maintenance()._repr_html_().startswith("<pre>0 pieces of work")
-    assert table.maintain()._repr_html_().startswith("<pre>")
+        assert explanation._repr_html_() == f"{PRE}{html.escape(str(explanation))}</pre>"
+    assert table.plan_maintenance()._repr_html_().startswith(f"{PRE}0 pieces of work")
+    assert table.maintain()._repr_html_().startswith(PRE)
 
 
 def test_messages_writers_and_statistics_show_one_line_and_html(table):
@@ -102,7 +114,7 @@ def test_messages_writers_and_statistics_show_one_line_and_html(table):
         values = [(writer, "TableWriter(shop.orders, rows_received=1)"), (message, "CommitMessage(bucket 0, rows=1, ")]
     table.analyze()
     statistics = table.statistics()
-    assert "<td>price</td>" in statistics._repr_html_()
+    assert ">price</td>" in statistics._repr_html_()
     for value, start in [*values, (statistics, "Statistics(snapshot 1, rows=1, bytes=")]:
         assert repr(value).startswith(start)
         assert len(repr(value)) < 150

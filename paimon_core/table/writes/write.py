@@ -51,16 +51,14 @@ def _tell_nulls(context: TableContext, absent: Sequence[str], sometimes: Sequenc
     """Log the columns that an upsert has set to null because the rows, or ``sometimes`` some, did not have them."""
     if not context.is_keyed or context.options["merge-engine"] != "deduplicate":
         return
-    for names, rows, each in ((absent, "the rows", "each of them"), (sometimes, "some rows", "these rows")):
+    for names, rows in ((absent, "the rows"), (sometimes, "some rows")):
         if lost := [name for name in names if context.schema.by_name[name].default is None]:
             _LOG.warning(
-                "write to %s: %s have no column %s, so it is null in %s, and an existing row with the same key loses "
-                "its value. merge() with the key columns as on keeps these values, as does merge-engine = "
-                "partial-update",
+                "write to %s: %s have no value of %s, which becomes null: an existing row with the same key loses its "
+                "value. merge() with the key columns as on keeps such values, as does merge-engine = partial-update",
                 context.name,
                 rows,
                 listed(lost),
-                each,
             )
 
 

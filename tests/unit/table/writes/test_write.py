@@ -24,7 +24,7 @@ def test_columns_that_an_upsert_sets_to_null_are_told(warehouse, caplog, rows):
         assert caplog.messages == []
         table.write(rows)
     [message] = caplog.messages
-    assert message.startswith("write to db.t: the rows have no column s, so it is null in each of them")
+    assert message.startswith("write to db.t: the rows have no value of s, which becomes null")
 
 
 @pytest.mark.parametrize("options", [{}, {"options": {"write.merge-schema": "true"}}], ids=["plain", "merging"])
@@ -33,7 +33,7 @@ def test_columns_that_some_rows_set_to_null_are_told(warehouse, caplog, options)
     with caplog.at_level(logging.WARNING):
         table.write(iter([{"id": 1, "s": "a"}, {"id": 2, "n": 2, "s": "b"}, {"id": 3, "n": 3}]))
     [message] = caplog.messages
-    assert message.startswith("write to db.t: some rows have no column n, s, so it is null in these rows")
+    assert message.startswith("write to db.t: some rows have no value of n, s, which becomes null")
 
 
 @pytest.mark.parametrize(
