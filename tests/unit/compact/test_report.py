@@ -33,7 +33,7 @@ def test_a_compaction_reports_what_it_read_wrote_and_committed(create):
     assert report.snapshots == (report.snapshot,)
     assert report.snapshot == table.latest_snapshot()
     assert repr(report) == (
-        f"CompactReport(tasks=1, input_files=2, input_bytes={size}, files_written=1, rows_rewritten=3, snapshots=[3])"
+        f"CompactReport(tasks=1, input_files=2, input_bytes={size:,}, files_written=1, rows_rewritten=3, snapshots=[3])"
     )
 
 

@@ -7,7 +7,7 @@ from paimon_core.errors import CommitConflict
 from paimon_core.metadata.column_stats import EMPTY_ROW
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.manifests.constant_columns import joined, memory_of, shared, taken
-from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.manifests.entry_columns import EntryColumns
 from paimon_core.metadata.manifests.named_entries import FileNames, all_names
 from paimon_core.metadata.snapshot import CommitKind
@@ -41,7 +41,15 @@ def test_no_names_and_no_entries(as_columns):
 
 
 class LiveFiles(Base):
-    """A base whose live files are given."""
+    """A base whose only manifest has the live files."""
+
+    manifests = (ManifestFile("m", 1, 500, 0),)
+
+    def may_hold(self, manifest, partitions):
+        return True
+
+    def read_among(self, manifest, partitions, *, keep=True):
+        return EntryColumns.of_entries([e for e in LIVE if e.partition in partitions])
 
     def live_columns(self, matches, among=None):
         return EntryColumns.of_entries([e for e in LIVE if matches(e.partition)])
@@ -50,11 +58,11 @@ class LiveFiles(Base):
 LIVE = [entry(f"f{n}", n % 50) for n in range(500)]
 
 
-def test_a_check_of_conflicts_creates_the_entries_of_the_changed_buckets_only(created):
+def test_a_check_of_conflicts_creates_the_entries_of_the_changed_files_only(created):
     deletes = [entry("f7", 7, FileKind.DELETE), entry("f8", 8, FileKind.DELETE)]
     base = LiveFiles(Context, None)
     check_changes(base, CommitKind.COMPACT, deletes)
-    assert sorted(created) == [1, 20]  # the files of two buckets, and one file of the other buckets
+    assert sorted(created) == [1, 2]  # the two deleted files, and one of the other files
 
 
 def test_another_number_of_buckets_is_found_in_a_bucket_that_does_not_change():
