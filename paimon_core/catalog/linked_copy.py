@@ -79,24 +79,7 @@ def linked_copy(source: TableView, catalog: Catalog, name: str) -> tuple[Table, 
             _link(path, target, root.root, source.name)
         local_disk.sync_directories(targets)
         if snapshot is not None:
-            # The changes of the version begin at a snapshot that the copy does not have.
-            own = dataclasses.replace(
-                snapshot,
-                changelog_manifest_list=None,
-                changelog_manifest_list_size=None,
-                changelog_record_count=None,
-            )
-            data = own.to_json().encode()
-            if table.context.snapshots.ids() or not table.context.storage.create_exclusive(
-                paths.snapshot(own.id), data
-            ):
-                raise CommitConflict(
-                    f"another process wrote to table {name} while it was created: its commit stays, and no row was "
-                    "copied. Copy to another name",
-                    table=name,
-                )
-            for hint in (EARLIEST, LATEST):
-                table.context.storage.overwrite(paths.hint(hint), str(own.id).encode())
+            _write_snapshot(table, snapshot)
     except CommitConflict:
         raise  # a drop would delete what the other process committed
     except BaseException:
@@ -104,6 +87,23 @@ def linked_copy(source: TableView, catalog: Catalog, name: str) -> tuple[Table, 
             catalog.drop_table(name, ignore_if_missing=True)
         raise
     return catalog.table(name), len(files)
+
+
+def _write_snapshot(table: Table, snapshot: Snapshot) -> None:
+    """Write the snapshot of a copy; raises CommitConflict when another process has written to the new table."""
+    # The changes of the version begin at a snapshot that the copy does not have.
+    own = dataclasses.replace(
+        snapshot, changelog_manifest_list=None, changelog_manifest_list_size=None, changelog_record_count=None
+    )
+    storage, paths, data = table.context.storage, table.context.paths, own.to_json().encode()
+    if table.context.snapshots.ids() or not storage.create_exclusive(paths.snapshot(own.id), data):
+        raise CommitConflict(
+            f"another process wrote to table {table.name} while it was created: its commit stays, and no row was "
+            "copied. Copy to another name",
+            table=table.name,
+        )
+    for hint in (EARLIEST, LATEST):
+        storage.overwrite(paths.hint(hint), str(own.id).encode())
 
 
 def _files(context: TableContext, snapshot: Snapshot) -> Iterator[str]:
