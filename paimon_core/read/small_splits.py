@@ -1,10 +1,10 @@
 """Small splits: reads many splits of few rows together, so that columns are built, merged and filtered once for all.
 
-``groups_of_splits`` puts consecutive small splits into groups: the first group has one split, each later one at most
-twice as many, so that the first rows of a read come early. ``read_together`` reads the files of a group one after the
-other, with all their checks, and holds the batches. When a batch is held, a number is added to its rows: the number of
-their split. The rows of all splits are then filtered at once, and merged at once with this number before the key. The
-values of partition columns are taken by this number.
+``groups_of_splits`` puts consecutive small splits into groups. By default the first group has one split, each later one
+at most twice as many, so that the first rows of a read come early. ``read_together`` reads the files of a group one
+after the other, with all their checks, and holds the batches. When a batch is held, a number is added to its rows: the
+number of their split. The rows of all splits are then filtered at once, and merged at once with this number before the
+key. The values of partition columns are taken by this number.
 
 Memory: one batch of a file, as in every read, at most ``HELD_BYTES`` bytes of rows that wait, and the files of
 ``_OPEN_SPLITS`` small splits, at most 8 MiB.
@@ -66,10 +66,17 @@ def has_few_values(splits: Sequence[Split], columns: int) -> bool:
 
 
 def groups_of_splits(
-    context: TableContext, splits: Sequence[Split], request: ReadRequest, most: int | None = None
+    context: TableContext,
+    splits: Sequence[Split],
+    request: ReadRequest,
+    most: int | None = None,
+    *,
+    first_is_alone: bool = True,
 ) -> list[list[Split]]:
     """Return the splits in groups of at most ``most``, in order; a group of several has only small splits.
 
+    ``first_is_alone``: the first group has one split, and each later one at most twice as many as the one before it, so
+    that the first rows come early. Otherwise each group may have ``most`` splits.
     Every split is alone if the request has a limit, counts or metadata columns, or no column of the files.
     """
     most = _GROUP if most is None else min(most, _GROUP)
@@ -77,13 +84,13 @@ def groups_of_splits(
     if not _can_group(context, request):
         return [[split] for split in splits]
     groups: list[list[Split]] = []
-    size, is_open, raw = 1, False, False
+    size, is_open, raw = 1 if first_is_alone else most, False, False
     for split in splits:
         small = is_small(split, columns)
         if small and is_open and split.raw == raw and len(groups[-1]) < size:
             groups[-1].append(split)
             continue
-        size = min(most, 2 * size) if groups else 1
+        size = min(most, 2 * size) if groups else size
         groups.append([split])
         is_open, raw = small, split.raw
     return groups

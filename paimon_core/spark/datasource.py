@@ -249,7 +249,7 @@ class PaimonReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the splits of a task."""
         assert isinstance(partition, SplitPartition)
-        yield from joined(rows for split in partition.splits for rows in self._work(split))
+        yield from joined(self._work(partition.splits))
 
 
 class PaimonWriter(DataSourceArrowWriter):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heapify, heapreplace
 
-OPEN_BYTES = 1 << 20
-"""Bytes that are added to the size of a payload: opening a few small files takes as long as reading these bytes."""
+OPEN_BYTES = 1 << 18
+"""Bytes that are added to the size of a payload: merging a few small files takes as long as reading these bytes."""
 MOST_BYTES = 128 << 20
 """About the most bytes of a task with several payloads, as ``spark.sql.files.maxPartitionBytes`` of Spark."""
 UNKNOWN_CORES = 32

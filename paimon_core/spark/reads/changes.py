@@ -63,14 +63,15 @@ def changes_spark(
         return spark.createDataFrame([], schema)
     reference = TableReference.of(context)
 
-    def work(payload: bytes) -> Iterator[pa.Table]:
-        part = _from_bytes(payload)
-        snapshot = Snapshot.from_json(part.snapshot)
-        for batch in read_unit(reference.open(), snapshot, unit_of(part), names, where):
-            rows = pa.Table.from_batches([batch])
-            values = to_spark(rows.drop_columns([ROW_KIND.name]), arrow).add_column(0, ROW_KIND, rows.column(0))
-            ids = pa.repeat(pa.scalar(snapshot.id, pa.int64()), len(batch))
-            yield values.add_column(0, SNAPSHOT_ID, ids)
+    def work(payloads: Sequence[bytes]) -> Iterator[pa.Table]:
+        opened = reference.open()
+        for part in map(_from_bytes, payloads):
+            snapshot = Snapshot.from_json(part.snapshot)
+            for batch in read_unit(opened, snapshot, unit_of(part), names, where):
+                rows = pa.Table.from_batches([batch])
+                values = to_spark(rows.drop_columns([ROW_KIND.name]), arrow).add_column(0, ROW_KIND, rows.column(0))
+                ids = pa.repeat(pa.scalar(snapshot.id, pa.int64()), len(batch))
+                yield values.add_column(0, SNAPSHOT_ID, ids)
 
     return read_in_tasks(spark, payloads, work, schema, sizes)
 

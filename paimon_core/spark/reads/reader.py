@@ -6,7 +6,7 @@ The splits are planned on the driver from one snapshot, so a DataFrame does not 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
@@ -26,6 +26,7 @@ from paimon_core.read.columns import PARTITION, result_fields
 from paimon_core.read.damaged_files import DamagedFiles
 from paimon_core.read.request import ReadRequest
 from paimon_core.read.row_reader import read_rows
+from paimon_core.read.small_splits import groups_of_splits, read_together
 from paimon_core.spark.reads.hadoop import place_of
 from paimon_core.spark.reads.native import NativeRule, divided, native_frame
 from paimon_core.spark.reads.split_tasks import read_in_tasks
@@ -77,7 +78,7 @@ def read_spark(
 
 @dataclass(frozen=True)
 class SplitReader:
-    """Reads the splits of one Spark task, which opens the table once."""
+    """Reads the splits of one Spark task, which opens the table once; small splits are read together."""
 
     reference: TableReference
     columns: Sequence[str]
@@ -86,11 +87,17 @@ class SplitReader:
     """The columns with the types of Spark."""
     timestamps_in_micros: bool = False
 
-    def __call__(self, payload: bytes) -> Iterator[pa.Table]:
-        """Yield the rows of one split, given as bytes."""
-        request = ReadRequest(list(self.columns), self.where, damaged=DamagedFiles.of(self._context.options))
-        for rows in read_rows(self._context, Split.from_bytes(payload), request):
-            yield to_spark(rows, self.schema)
+    def __call__(self, payloads: Iterable[bytes]) -> Iterator[pa.Table]:
+        """Yield the rows of splits, given as bytes, in their order."""
+        context = self._context
+        request = ReadRequest(list(self.columns), self.where, damaged=DamagedFiles.of(context.options))
+        splits = [*map(Split.from_bytes, payloads)]
+        # The first rows need not come early: they wait for a full batch.
+        for group in groups_of_splits(context, splits, request, first_is_alone=False):
+            (first, *others) = group
+            tables = read_together(context, group, request) if others else read_rows(context, first, request)
+            for rows in tables:
+                yield to_spark(rows, self.schema)
 
     @cached_property
     def _context(self) -> TableContext:
@@ -129,7 +136,7 @@ class _Read:
         """Return the rows of a scan that has no splits; one task reads these rows in bounded memory."""
         schema = self.arrow
 
-        def work(payload: bytes) -> Iterator[pa.Table]:
+        def work(_: Sequence[bytes]) -> Iterator[pa.Table]:
             for batch in scan.source.batches(scan, Batching()):
                 yield to_spark(pa.Table.from_batches([batch]), schema)
 

@@ -35,17 +35,17 @@ _BATCH_BYTES = 8 << 20
 def read_in_tasks(
     spark: SparkSession,
     payloads: Sequence[bytes],
-    work: Callable[[bytes], Iterator[pa.Table]],
+    work: Callable[[Sequence[bytes]], Iterator[pa.Table]],
     schema: StructType,
     sizes: Sequence[int],
     share: float = 1.0,
 ) -> DataFrame:
-    """Return the rows of ``work(payload)`` for all payloads, of which there must be at least one.
+    """Return the rows of ``work`` for all payloads, of which there must be at least one.
 
-    ``sizes``: for each payload, the bytes of the files that it names; small payloads share a task. ``share``: the part
-    of these bytes that the columns of the rows take, which is the size that Spark's optimizer expects. Works with Spark
-    Connect. A task joins small tables of rows to batches of at most 65,536 rows and about 8 MiB; a larger table is sent
-    unchanged.
+    A task calls ``work`` once, with all its payloads. ``sizes``: for each payload, the bytes of the files that it
+    names; small payloads share a task. ``share``: the part of these bytes that the columns of the rows take, which is
+    the size that Spark's optimizer expects. Works with Spark Connect. A task joins small tables of rows to batches of
+    at most 65,536 rows and about 8 MiB; a larger table is sent unchanged.
     """
     groups = packed(sizes, cores(spark))
     frames = []
@@ -72,7 +72,7 @@ def _within_bytes(groups: Sequence[list[int]], payloads: Sequence[bytes]) -> Ite
 def _frame(
     spark: SparkSession,
     tasks: Sequence[list[bytes]],
-    work: Callable[[bytes], Iterator[pa.Table]],
+    work: Callable[[Sequence[bytes]], Iterator[pa.Table]],
     schema: StructType,
     expected_bytes: int,
 ) -> DataFrame:
@@ -82,7 +82,7 @@ def _frame(
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from joined(rows for payload in tasks[task_of[number]] for rows in work(payload))
+                yield from joined(work(tasks[task_of[number]]))
 
     numbers = spark.range(0, count, 1, len(tasks)).where(_FIRST_OF_TASK).selectExpr("id", _WIDE)
     return numbers.mapInArrow(run, schema)

@@ -23,7 +23,7 @@ def test_each_payload_is_in_one_task_and_tasks_are_about_equal(sizes, cores):
     [
         ([], 2, 0),
         ([0], 8, 1),
-        ([5] * 2000, 2, 16),
+        ([5] * 2000, 2, 4),
         ([5] * 100, 8, 8),
         ([MOST_BYTES - OPEN_BYTES] * 5, 2, 5),
         ([MOST_BYTES * 4, 1, 1, 1], 2, 5 - 1),
