@@ -42,7 +42,7 @@ SETTINGS = {
     "spark.scheduler.minRegisteredResourcesRatio": "1",
     "spark.sql.shuffle.partitions": "4",
 }
-BUCKETS, RUNS, FILES = 32, 3, 16
+BUCKETS, RUNS, FILES, TASKS = 32, 3, 16, 4
 
 
 @dataclass
@@ -86,7 +86,7 @@ def _compaction(lake: Lake, table: Table) -> object:
 
 
 def _import(lake: Lake, table: Table) -> object:
-    return write_files_spark(lake.spark, table, str(lake.folder / "parts"), "parquet")
+    return write_files_spark(lake.spark, table, str(lake.folder / "parts"), "parquet", tasks=TASKS)
 
 
 def _aggregation(lake: Lake, table: Table) -> object:
@@ -97,7 +97,7 @@ def _aggregation(lake: Lake, table: Table) -> object:
 Job = tuple[Callable[[Lake], Table], Callable[[Lake, Table], object]]
 JOBS: Mapping[str, Job] = {
     f"compaction of {BUCKETS} buckets of {RUNS} runs": (_runs, _compaction),
-    f"import of {FILES} files": (lambda lake: lake.table("lineitem", write_only=True), _import),
+    f"import of {FILES} files in {TASKS} tasks": (lambda lake: lake.table("lineitem", write_only=True), _import),
     f"sums of {RUNS} runs": (_runs, _aggregation),
 }
 """The table of each job, which is not measured, and the job."""
