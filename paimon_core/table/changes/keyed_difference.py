@@ -16,7 +16,7 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.lsm.changed_rows import Changes, told
+from paimon_core.lsm.changelog import Changes, told
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.lsm.equality import equal_values, same_rows
