@@ -9,7 +9,7 @@ from functools import partial
 
 from paimon_core.compact.clustering import cluster_tasks, is_clustered
 from paimon_core.compact.pick import Extent, pick_tasks, sort_tasks
-from paimon_core.compact.recent_compactions import full_is_due, overdue_buckets
+from paimon_core.compact.recent_compactions import full_is_due, may_compact_others, overdue_buckets
 from paimon_core.compact.sort_order import SortOrder
 from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import InvalidRequest
@@ -47,8 +47,11 @@ def plan(
     ``partitions`` are the only partitions to consider (None: all). Tables with ``clustering.incremental`` are
     clustered.
     """
-    latest, entries, indexes = read_latest(context.snapshots, partial(_state, context))
-    entries = [e for e in entries if e.bucket != POSTPONE_BUCKET and (partitions is None or e.partition in partitions)]
+    among = partitions
+    if among is None and written is not None and not full and not may_compact_others(context.options):
+        among = {partition for partition, _ in written}  # the manifests of a large table contain many other files
+    latest, entries, indexes = read_latest(context.snapshots, partial(_state, context, among=among))
+    entries = [e for e in entries if e.bucket != POSTPONE_BUCKET]
     is_every = where is None and partitions is None
     if written is None:
         entries = _unexpired(context, entries)
@@ -122,13 +125,13 @@ def idle_partitions(
 
 
 def _state(
-    context: TableContext, latest: Snapshot | None
+    context: TableContext, latest: Snapshot | None, *, among: Collection[bytes] | None = None
 ) -> tuple[Snapshot | None, list[ManifestEntry], list[IndexEntry]]:
     if latest is None:
         return None, [], []
     with context.manifests.reading(latest):
         indexes = context.manifests.read_indexes(latest.index_manifest)
-    return latest, context.manifests.entries_of(latest), indexes
+    return latest, context.manifests.entries_of(latest, among), indexes
 
 
 def waiting_files(context: TableContext, where: Where | None = None) -> list[ManifestEntry]:

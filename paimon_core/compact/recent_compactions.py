@@ -45,6 +45,15 @@ def full_is_due(context: TableContext, latest: Snapshot | None) -> bool:
     return False
 
 
+def may_compact_others(options: TableOptions) -> bool:
+    """Whether a commit may be followed by compactions of buckets that it has not changed: see the other functions."""
+    return _delta_commits(options) is not None or _is_gentle(options)
+
+
+def _is_gentle(options: TableOptions) -> bool:
+    return needs_lookup(options) and options["lookup-compact"] == "gentle"
+
+
 def overdue_buckets(
     context: TableContext, latest: Snapshot | None, entries: Sequence[ManifestEntry]
 ) -> frozenset[tuple[bytes, int]]:
@@ -54,7 +63,7 @@ def overdue_buckets(
     the earliest snapshot count as old enough. The result is empty for tables without gentle compaction.
     """
     options = context.options
-    if latest is None or not needs_lookup(options) or options["lookup-compact"] != "gentle":
+    if latest is None or not _is_gentle(options):
         return frozenset()
     waiting = {e.file.file_name: (e.partition, e.bucket) for e in entries if e.file.level == 0}
     left = gentle_interval(options)
