@@ -26,7 +26,7 @@ PROJECT = ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 EVERY_PAGE = "/*"
 """The end of a navigation entry that stands for all pages of a folder."""
 _BAR_IN_CODE = re.compile(r"(?<!`)`([^`\n]*\\\|[^`\n]*)`(?!`)")
-_CONTENTS = re.compile(r'<nav class="md-nav md-nav--secondary".*?</ul>\s*</nav>\s*(?=</div>|</li>)', re.DOTALL)
+_PART_OF_CONTENTS = re.compile(r'(<nav class="md-nav" aria-label="[^"]*)"')
 BY_PAGE: dict[str, tuple[str, tuple[str, ...]]] = {
     "catalogs": (
         "Catalogs",
@@ -274,8 +274,8 @@ def on_page_content(content: str, page: Any, config: Any, files: Any) -> str:
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
-    """Name the parts of a page for screen readers."""
-    return _CONTENTS.sub(with_own_names, with_named_search(output))
+    """Name the search for screen readers, and the parts of the contents otherwise than parts of the navigation."""
+    return _PART_OF_CONTENTS.sub(r'\1, on this page"', with_named_search(output))
 
 
 def on_post_template(output_content: str, template_name: str, config: Any) -> str:
@@ -287,11 +287,6 @@ def with_named_search(page: str) -> str:
     """Return a page whose search, which the theme makes a dialog without a name, has a name."""
     dialog = 'data-md-component="search" role="dialog"'
     return page.replace(dialog, f'{dialog} aria-label="Search"')
-
-
-def with_own_names(contents: re.Match[str]) -> str:
-    """Return a table of contents whose parts do not have the names of parts of the navigation."""
-    return re.sub(r'(<nav class="md-nav" aria-label="[^"]*)"', r'\1, on this page"', contents[0])
 
 
 def code_with_bars(found: re.Match[str]) -> str:

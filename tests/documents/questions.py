@@ -20,6 +20,8 @@ WORKERS = ("how-to/write-with-workers",)
 BUCKETS = ("how-to/choose-buckets",)
 MESSAGES = ("reference/messages",)
 EXPIRED = ("reference/messages", "streams", "how-to/read-older-versions")
+CHANGES = ("how-to/find-changes",)
+READ = ("how-to/read-rows",)
 COLUMNS = ("how-to/change-columns", "how-to/write-rows", "alter")
 
 QUESTIONS = (
@@ -43,6 +45,12 @@ QUESTIONS = (
     Question("apache/paimon#6563", "atomic commit object store without lock", ("catalogs", "storage", "comparison")),
     Question("apache/paimon#5762", "concurrent jobs updates lost", (*WORKERS, "how-to/change-rows")),
     Question("apache/paimon#6669", "merge into", ("how-to/change-rows", "spark")),
+    Question("apache/paimon#497", "partition.expiration-time automatically delete expired partitions", FREE),
+    Question("apache/paimon#1786", "can not write table with s3 file system", ("storage",)),
+    Question("apache/paimon#6182", "data loss when pypaimon is writing data", ("migration/pypaimon",)),
+    Question("apache/paimon#6324", "read incremental changes between two tags", CHANGES),
+    Question("apache/paimon#1475", "query the consumer id of the table", ("system-tables", "streams")),
+    Question("apache/paimon#1586", "reset next snapshot id of consumer", ("streams", *FREE)),
     Question(
         "delta-io/delta-rs#1013", "time travel after vacuum", ("migration/delta", *FREE, "how-to/read-older-versions")
     ),
@@ -55,5 +63,9 @@ QUESTIONS = (
     Question("delta-io/delta-rs#1357", "merge upsert in python", ("how-to/change-rows", "how-to/write-rows")),
     Question("delta-io/delta-rs#2282", "schema evolution add column", COLUMNS),
     Question("delta-io/delta-rs#1667", "append data with new columns", COLUMNS),
+    Question("delta-io/delta#958", "rename column", (*COLUMNS, "how-to/forty-tasks")),
+    Question("delta-io/delta-rs#220", "partition filters to_pyarrow_table", (*READ, "filters", "migration/delta")),
+    Question("delta-io/delta-rs#4487", "change data feed predicate", (*CHANGES, "migration/delta")),
+    Question("delta-io/connectors#135", "read specific partition instead of all partitions", READ),
     Question("delta-io/delta-rs#631", "to_pandas is slow", ("how-to/find-slow-tables", "how-to/read-rows", "frames")),
 )

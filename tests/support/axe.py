@@ -15,7 +15,7 @@ import pytest
 INSTALL = "npm install --prefix ~/.cache/paimon-object-servers axe-core"
 TAGS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 """The rules that are checked: WCAG 2.2 up to AA, and what axe recommends besides."""
-_RUN = """tags => axe.run(document, {runOnly: tags}).then(found =>
+_RUN = """tags => axe.run(document, {runOnly: tags, resultTypes: ["violations"]}).then(found =>
     found.violations.flatMap(rule => rule.nodes.map(node => {
     const reason = node.any.concat(node.all, node.none)[0] || {message: ""}
     return `${rule.id}: ${node.target.join(" ")}: ${reason.message}`
@@ -24,11 +24,21 @@ _RUN = """tags => axe.run(document, {runOnly: tags}).then(found =>
 
 def axe_script() -> str:
     """The text of the script; skips the test where it is not installed."""
+    script = axe_script_if_installed()
+    if script is None:
+        pytest.skip(f"no axe-core at {_path()} ({INSTALL}; or set AXE_CORE)")
+    return script
+
+
+def axe_script_if_installed() -> str | None:
+    """The text of the script; None where it is not installed."""
+    path = _path()
+    return path.read_text() if path.is_file() else None
+
+
+def _path() -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    path = Path(os.environ.get("AXE_CORE") or cache / "paimon-object-servers/node_modules/axe-core/axe.min.js")
-    if not path.is_file():
-        pytest.skip(f"no axe-core at {path} ({INSTALL}; or set AXE_CORE)")
-    return path.read_text()
+    return Path(os.environ.get("AXE_CORE") or cache / "paimon-object-servers/node_modules/axe-core/axe.min.js")
 
 
 def violations(page: Any, script: str) -> list[str]:
