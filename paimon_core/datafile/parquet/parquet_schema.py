@@ -32,6 +32,8 @@ _FEW_ROWS = 64
 """The largest number of values for which Python counts distinct values faster than Arrow."""
 _DELTA_ROOTS = frozenset({TypeRoot.INT, TypeRoot.BIGINT, TypeRoot.DATE, TypeRoot.TIME})
 _FLOATS = frozenset({TypeRoot.FLOAT, TypeRoot.DOUBLE})
+_CODEC_OPTIONS = frozenset({"file.compression", "file.compression.per.level", "changelog-file.compression"})
+"""If one of them is stated, all columns are compressed."""
 _PLAIN_ROOTS = STRING_ROOTS | {
     TypeRoot.TINYINT,
     TypeRoot.SMALLINT,
@@ -70,7 +72,7 @@ class ParquetShape:
     may_repeat: tuple[str, ...]
     """The columns that use a dictionary if their values repeat."""
     may_not_shrink: tuple[str, ...]
-    """The columns of numbers that are not compressed if this hardly makes them smaller."""
+    """The columns of numbers that are not compressed if this hardly makes them smaller; none if a codec is stated."""
     plain: tuple[int, ...]
     """The positions of the columns whose bounds ``statistics.least_and_greatest`` can compute."""
     texts: tuple[int, ...]
@@ -96,7 +98,7 @@ class ParquetShape:
             leaves=tuple(leaf_numbers(f.type for f in fields)[: len(fields)]),
             fixed=fixed,
             may_repeat=tuple(f.name for f in fields if _takes_dictionary(f.type)),
-            may_not_shrink=tuple(f.name for f in fields if _takes_delta(f.type) or f.type.root in _FLOATS),
+            may_not_shrink=_numbers(fields) if options.values.keys().isdisjoint(_CODEC_OPTIONS) else (),
             plain=tuple(at for at, f in enumerate(fields) if f.type.root in _PLAIN_ROOTS or _is_plain_time(f.type)),
             texts=tuple(at for at, f in enumerate(fields) if f.type.root in STRING_ROOTS),
         )
@@ -108,6 +110,10 @@ class ParquetShape:
             level = self.fixed["compression_level"]
             found.update(codecs(self.schema, uncompressed, self.fixed["compression"], level))
         return found
+
+
+def _numbers(fields: Sequence[DataField]) -> tuple[str, ...]:
+    return tuple(f.name for f in fields if _takes_delta(f.type) or f.type.root in _FLOATS)
 
 
 def _is_plain_time(dtype: DataType) -> bool:

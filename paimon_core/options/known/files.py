@@ -51,7 +51,7 @@ OPTIONS: tuple[Option, ...] = (
         "file.compression",
         TEXT,
         "zstd",
-        "compression of data files; in large Parquet files, numbers that hardly shrink stay uncompressed",
+        "compression of data files; unless stated, large Parquet files have numbers that hardly shrink uncompressed",
         values=_COMPRESSIONS,
     ),
     obeyed(

@@ -42,11 +42,17 @@ def test_numbers_that_do_not_shrink_are_not_compressed():
     assert read.to_pydict() == rows.to_pydict()
 
 
-@pytest.mark.parametrize(("codec", "name"), [("snappy", "SNAPPY"), ("none", "UNCOMPRESSED")])
-def test_other_codecs(codec, name):
-    found, _ = stored(rows_of(ROWS), **{"file.compression": codec})
-    assert found["text"] == found["order"] == name
-    assert found["random"] == "UNCOMPRESSED"
+@pytest.mark.parametrize(
+    ("option", "stated", "name"),
+    [
+        ("file.compression", "zstd", "ZSTD"),
+        ("file.compression", "none", "UNCOMPRESSED"),
+        ("file.compression.per.level", "0:snappy", "SNAPPY"),
+    ],
+)
+def test_a_stated_codec_is_that_of_all_columns(option, stated, name):
+    found, _ = stored(rows_of(ROWS), **{option: stated})
+    assert set(found.values()) == {name}
 
 
 def test_all_columns_of_a_smaller_file_are_compressed():
