@@ -30,7 +30,7 @@ from tests.support.project import ROOT
 
 server = pytest.fixture(running_server, scope="module")
 DEPLOY = ROOT / "deploy"
-WAIT_SECONDS = 120
+WAIT_SECONDS = 300
 BACKFILL = """mutation($days: [String!]) { launchPartitionBackfill(backfillParams: {
   partitionNames: $days, assetSelection: [{path: ["shop", "orders"]}] }) {
   __typename ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message } } }"""

@@ -139,7 +139,7 @@ def _finding(line: dict[str, Any]) -> Finding:
     return Finding(line["kind"], line["place"], base64.b64decode(line["data"]), line["detail"])
 
 
-def _work(task: dict[str, Any], timeout: float | None = None) -> tuple[list[dict[str, Any]], str | None]:
+def _work(task: dict[str, Any]) -> tuple[list[dict[str, Any]], str | None]:
     """Return what a worker reported, and how it ended: None, or ``time`` or the name of a signal."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.fuzz.worker"],
@@ -149,7 +149,6 @@ def _work(task: dict[str, Any], timeout: float | None = None) -> tuple[list[dict
         check=False,
         cwd=ROOT,
         env=os.environ | _ENVIRONMENT,
-        timeout=timeout,
     )
     return _outcome(list(_lines(done.stdout)), done.returncode, done.stderr)
 
