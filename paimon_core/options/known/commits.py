@@ -22,7 +22,8 @@ OPTIONS: tuple[Option, ...] = (
         "manifest.full-compaction-threshold-size",
         SIZE,
         "16 mb",
-        "total size of small manifests and manifests with deletions at which they are all rewritten",
+        "total size of small manifests and manifests with deletions at which they are all rewritten; by several "
+        "commits in turn when more than 600,000 files are in manifests to read",
     ),
     obeyed("manifest.compression", TEXT, "zstd", "codec of manifests", values=("zstd", "snappy", "none", "deflate")),
     obeyed("source.split.target-size", SIZE, "128 mb", "target size of a read split", parse_size, stops=Stops.READS),
