@@ -10,10 +10,14 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from typing import TypeVar
 
-_SHARE = threading.local()
-"""``processors``: the number of processors of this thread while it works for ``run_parallel``."""
+_SHARE: ContextVar[int | None] = ContextVar("share", default=None)
+"""The number of processors of this thread while it works for ``run_parallel``.
+
+A context variable also stays apart where a thread switches between coroutines.
+"""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -30,11 +34,11 @@ def run_parallel(work: Callable[[Item], Result], items: Iterable[Item], most: in
     failures: list[BaseException] = []
 
     count = thread_count(len(waiting)) if most is None else max(1, min(most, len(waiting)))
-    known = getattr(_SHARE, "processors", None)
+    known = _SHARE.get()
     share = max(1, own_processors() // max(1, count))
 
     def work_on_items() -> None:
-        _SHARE.processors = share
+        _SHARE.set(share)
         while waiting and not failures:
             try:
                 number, item = waiting.popleft()
@@ -54,7 +58,7 @@ def run_parallel(work: Callable[[Item], Result], items: Iterable[Item], most: in
         work_on_items()
     except BaseException as error:  # an interrupt between two items, or no thread could be started
         failures.append(error)
-    _SHARE.processors = known
+    _SHARE.set(known)
     while started:
         try:
             started[-1].join()
@@ -68,7 +72,7 @@ def run_parallel(work: Callable[[Item], Result], items: Iterable[Item], most: in
 
 def own_processors() -> int:
     """Return the number of processors that the calling thread may keep busy: inside of ``run_parallel`` its share."""
-    return getattr(_SHARE, "processors", None) or os.cpu_count() or 1
+    return _SHARE.get() or os.cpu_count() or 1
 
 
 def thread_count(items: int) -> int:

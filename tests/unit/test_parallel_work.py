@@ -1,10 +1,11 @@
 import threading
 import time
 
+import greenlet
 import pytest
 
 from paimon_core import parallel_work
-from paimon_core.parallel_work import run_parallel
+from paimon_core.parallel_work import own_processors, run_parallel
 
 
 def test_results_come_in_the_order_of_the_items(monkeypatch):
@@ -68,3 +69,16 @@ def test_at_most_so_many_at_the_same_time(most):
 
     assert run_parallel(work, range(8), most) == list(range(8))
     assert state["peak"] == most
+
+
+def test_coroutines_of_one_thread_leave_no_share_of_the_processors_behind(monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+
+    def switched():
+        return run_parallel(lambda _: greenlet.getcurrent().parent.switch(), range(1))
+
+    several = [greenlet.greenlet(switched) for _ in range(2)]
+    for each in (*several, *several):
+        each.switch()
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    assert own_processors() == 4
