@@ -14,14 +14,13 @@ When a commit fails after too many retries, the intent stays, and the next publi
 from __future__ import annotations
 
 import contextlib
-import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from paimon_core.argument_checks import at_least_one, whole
+from paimon_core.argument_checks import whole
 from paimon_core.commit.base import Base
 from paimon_core.commit.changes import changes_of
 from paimon_core.commit.duplicates import added_before
@@ -32,9 +31,10 @@ from paimon_core.errors import (
     PaimonError,
     TagNotFound,
 )
+from paimon_core.group.expiry import existing_versions, expire_versions
 from paimon_core.group.record import GroupVersion, Intent, Mode, Part
 from paimon_core.group.store import GroupStore
-from paimon_core.group.table_commit import check_buckets, commit_part, is_part_committed, user_of
+from paimon_core.group.table_commit import check_buckets, commit_part, is_part_committed, number_of, user_of
 from paimon_core.limits import TEXT_BYTES, check_limit
 from paimon_core.metadata import clock
 from paimon_core.metadata.commit_message import CommitMessage
@@ -93,7 +93,7 @@ class Group:
 
     def versions(self) -> list[GroupVersion]:
         """Return all versions that can be read, oldest first; versions that a rollback has withdrawn are left out."""
-        found = [self.store.version(n) for n in self.store.numbers("version")]
+        found = existing_versions(self.store)
         withdrawn = _withdrawn(found)
         return [v for v in found if v.number not in withdrawn]
 
@@ -163,17 +163,20 @@ class Group:
         *,
         properties: Mapping[str, str] | None = None,
         token: str | None = None,
+        after: int | None = None,
     ) -> GroupVersion:
         """Publish existing snapshots of tables (by ``database.table``) as the next version, with these tables only.
 
-        With a ``token`` the publish happens exactly once, even when the call is repeated. Raises SnapshotNotFound when
-        a snapshot does not exist; when it is removed after the publish was decided, call ``abandon``.
+        With a ``token`` the publish happens exactly once, even when the call is repeated. ``after``: the number of the
+        version that must still be the newest (0: none exists); otherwise CommitConflict is raised and nothing is
+        published. Raises SnapshotNotFound when a snapshot does not exist; when it is removed after the publish was
+        decided, call ``abandon``.
         """
         if not snapshots:
             raise InvalidRequest(f"a publish of group {self.name} needs a snapshot of at least one table")
         parts = {name: self._shown_part(name, whole("snapshot", snapshots[name])) for name in sorted(snapshots)}
         self._check_distinct(parts)
-        return self._decide(Intent(0, token or str(uuid.uuid4()), parts, dict(properties or {})))
+        return self._decide(Intent(0, token or str(uuid.uuid4()), parts, dict(properties or {})), after)
 
     def rollback(self, to: int) -> GroupVersion:
         """Roll all tables back to version ``to`` and publish the result as a new version.
@@ -233,18 +236,7 @@ class Group:
 
         Tags that a kept version uses are kept.
         """
-        at_least_one("keep_last", keep_last, 0)
-        if keep_last is None:
-            raise InvalidRequest("keep_last must be a whole number from 1, not None")
-        versions = [self.store.version(n) for n in self.store.numbers("version")]
-        to_delete, kept = versions[:-keep_last], versions[-keep_last:]
-        for version in to_delete:
-            self.store.delete(version.number)
-        for name in {name for v in versions for name in v.tables}:
-            used = {v.tables[name].tag for v in kept if name in v.tables}
-            with contextlib.suppress(NotFound):  # the tags of a dropped table were deleted with the table
-                self._delete_tags(self.catalog.table(name), used, kept[-1].number)
-        return [v.number for v in to_delete]
+        return expire_versions(self.store, self.catalog.table, keep_last)
 
     def _part(self, name: str, messages: Sequence[CommitMessage], mode: Mode) -> Part:
         if mode in (Mode.ROLLBACK, Mode.SNAPSHOT):
@@ -263,8 +255,11 @@ class Group:
         check_buckets(table, messages, mode, self.name)
         return Part(mode, tuple(messages), schema=(table.schema.id, table.schema.time_millis))
 
-    def _decide(self, request: Intent) -> GroupVersion:
-        """Create the intent with the next number and complete it; pending publishes are completed first."""
+    def _decide(self, request: Intent, after: int | None = None) -> GroupVersion:
+        """Create the intent with the next number and complete it; pending publishes are completed first.
+
+        ``after``: see ``publish_snapshots``.
+        """
         self.recover()
         if (done := self._finish_published(request.token)) is not None:
             return done
@@ -278,9 +273,21 @@ class Group:
         for _ in range(_TRIES):
             self.recover()
             # Choose the number before the tokens are read: an intent created later has this number or a higher one.
-            number = max((highest, *self.store.numbers("intent"), *self.store.numbers("version"))) + 1
+            # Intents are listed first: one that is created meanwhile is a newer version below, or has this number.
+            intents, versions = self.store.numbers("intent"), self.store.numbers("version")
+            number = max((highest, *intents, *versions)) + 1
             if (done := self._finish_published(request.token)) is not None:
                 return done
+            if after is not None:
+                newest = max(versions, default=0)
+                if max(intents, default=0) > newest:
+                    continue  # another publish is not complete
+                if newest != after:
+                    raise CommitConflict(
+                        f"group {self.name}: the newest version is {newest}, not {after}: read it and retry",
+                        group=self.name,
+                        version=newest,
+                    )
             intent = Intent(number, request.token, request.parts, request.properties, request.restores)
             if self.store.create_intent(intent):
                 return self._finish(intent)
@@ -318,13 +325,8 @@ class Group:
             table = self.catalog.table(name)
             newest = CommitRequest.of(table.context, self.user, None, None).newest()
             found += [0 if newest is None else newest.commit_identifier]
-            found += [n for tag in table.tags.list() if (n := self._number_of(tag.name)) is not None]
+            found += [n for tag in table.tags.list() if (n := number_of(tag.name, self.name)) is not None]
         return max(found)
-
-    def _number_of(self, tag: str) -> int | None:
-        """Return the version number in the name of a tag; None for a tag that is not of this group."""
-        number = tag.removeprefix(f"group-{self.name}-")
-        return int(number) if number != tag and re.fullmatch(r"[0-9]{1,18}", number) else None
 
     def _finish_published(self, token: str) -> GroupVersion | None:
         for number in reversed(self.store.numbers("intent")):
@@ -348,14 +350,6 @@ class Group:
         version = GroupVersion(intent.number, members, clock.now_millis(), intent.properties, intent.restores)
         return version if self.store.create_version(version) else self.store.version(intent.number)
 
-    def _delete_tags(self, table: Table, used: set[str], newest: int) -> None:
-        """Delete tags of the group up to version ``newest`` that are not in ``used``, even of interrupted calls."""
-        for tag in table.tags.list():
-            number = self._number_of(tag.name)
-            if number is not None and number <= newest and tag.name not in used:
-                with contextlib.suppress(TagNotFound):
-                    table.tags.delete(tag.name)
-
     def _rollback_part(self, name: str, tag: str) -> Part:
         table = self.catalog.table(name)
         table.tags.read(tag)
@@ -370,7 +364,7 @@ class Group:
         return Part(Mode.SNAPSHOT, schema=schema, shown=(snapshot.id, snapshot.uuid or ""))
 
     def _check_not_withdrawn(self, version: int) -> None:
-        if version in _withdrawn([self.store.version(n) for n in self.store.numbers("version")]):
+        if version in _withdrawn(existing_versions(self.store)):
             raise InvalidRequest(
                 f"version {version} of group {self.name} was withdrawn by a rollback", group=self.name, version=version
             )

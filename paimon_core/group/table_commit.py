@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -39,6 +40,17 @@ def user_of(group: str) -> str:
     return f"group-{group}"
 
 
+def tag_of(group: str, number: int) -> str:
+    """Return the name of the tags of a version of a group."""
+    return f"group-{group}-{number}"
+
+
+def number_of(tag: str, group: str) -> int | None:
+    """Return the version number in the name of a tag; None for a tag that is not of the group."""
+    number = tag.removeprefix(f"group-{group}-")
+    return int(number) if number != tag and re.fullmatch(r"[0-9]{1,18}", number) else None
+
+
 def commit_part(table: Table, part: Part, intent: Intent, group: str) -> Member:
     """Commit the part under (the group's user, the intent's number) and tag its snapshot, or roll back to a tag.
 
@@ -49,7 +61,7 @@ def commit_part(table: Table, part: Part, intent: Intent, group: str) -> Member:
     _check_same(table, part, intent, group)
     if part.mode is Mode.ROLLBACK:
         return Member(_rolled_back(table, part).id, part.tag or "")
-    tag = f"group-{group}-{intent.number}"
+    tag = tag_of(group, intent.number)
     if part.mode is Mode.SNAPSHOT:
         return Member(_tag(table, tag, _shown(table, part)).id, tag)
     try:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from paimon_core.errors import PaimonError
 from paimon_core.group.group import Group
+from paimon_core.group.record import GroupVersion
+from paimon_core.group.store import GroupStore
 from paimon_lake.cli import main as cli_main
 from paimon_lake.cli.main import main
 from paimon_lake.declarations import SettingsError, load_settings
 from paimon_lake.loads.group_versions import Published, publish_group
-from paimon_lake.steps.load_group import NotPublished, load_group
+from paimon_lake.protocol import PipelineError
+from paimon_lake.steps.load_group import GroupRun, NotPublished, load_group
+from paimon_lake.steps.load_several import NotLoaded
 from paimon_lake.tables import open_lake
 from tests.support.lakes import SmallLake
 
@@ -118,6 +124,56 @@ def test_versions_never_go_back_when_runs_end_in_another_order(shop: SmallLake) 
     early = publish_group(shop.settings, "sales", {"a.orders": 1, "b.items": 2})
     assert (late.snapshots, early.snapshots) == ({"a.orders": 2, "b.items": 1}, {"a.orders": 2, "b.items": 2})
     assert not publish_group(shop.settings, "sales", {"a.orders": 1, "b.items": 1}).is_new
+
+
+def test_two_runs_that_publish_at_once_never_go_back(shop: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run that decided on its snapshots first publishes after the other one: it must not show older loads."""
+    list(load_group(shop.spark, shop.settings, "sales"))
+    for number in (2, 3):
+        deliver(shop, "orders", number)
+        shop.load("a.orders")
+    real = Group.publish_snapshots
+    other: list[GroupVersion] = []
+
+    def overtaken(group: Group, snapshots: dict[str, int], **how: Any) -> GroupVersion:
+        if not other:
+            other.append(real(group, {"a.orders": 3, "b.items": 1}))
+        return real(group, snapshots, **how)
+
+    monkeypatch.setattr(Group, "publish_snapshots", overtaken)
+    early = publish_group(shop.settings, "sales", {"a.orders": 2, "b.items": 1})
+    assert (early.version, early.is_new, early.snapshots["a.orders"]) == (other[0].number, False, 3)
+    assert seen(shop) == (3, 1)
+
+
+def test_a_publish_that_another_run_abandoned_is_told(shop: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    list(load_group(shop.spark, shop.settings, "sales"))
+    deliver(shop, "orders", 2)
+    shop.load("a.orders")
+
+    def abandoned(store: GroupStore, version: GroupVersion) -> bool:
+        nothing = GroupVersion(version.number, store.version(1).tables, 0, {"group.abandoned": "true"})
+        return not store._create(f"version-{version.number}", nothing.to_bytes())
+
+    monkeypatch.setattr(GroupStore, "create_version", abandoned)
+    with pytest.raises(PipelineError, match="another run abandoned version 2: load it again"):
+        publish_group(shop.settings, "sales")
+
+
+def test_a_group_with_one_loaded_table_that_is_not_published_is_an_exit_code(
+    shop: SmallLake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop.declare("b.items", "columns: {id: INT}\nprimary_key: id\n")
+    assert run(shop, "load", "a.orders") == 1
+    assert "group sales is not published, because b.items has no snapshot yet" in (capsys.readouterr().err)
+
+
+def test_tables_that_were_loaded_beside_one_that_failed_are_published(shop: SmallLake) -> None:
+    orders, items = shop.load("a.orders"), shop.load("b.items")
+    of_run = GroupRun(shop.settings, list(shop.settings.tables))
+    of_run.add(NotLoaded("c.other", PipelineError("is broken"), (replace(orders, others=(items,)),)))
+    (published,) = of_run.published()
+    assert isinstance(published, Published)
 
 
 def test_a_publish_that_fails_is_an_exit_code_and_is_done_by_the_next_run(

@@ -71,7 +71,9 @@ def _one(
     run.add(result)
     yield replace(result, others=())
     yield from result.others
-    yield from _published(run)
+    unpublished: list[str] = []
+    yield from _published(run, unpublished)
+    _check_published(unpublished)
 
 
 def _several(
@@ -101,6 +103,10 @@ def _several(
     yield from _published(run, unpublished)
     if failed:
         raise TablesFailed(f"{len(failed)} of {len(names)} tables were not loaded: {', '.join(failed)}", (), failed)
+    _check_published(unpublished)
+
+
+def _check_published(unpublished: list[str]) -> None:
     if unpublished:
         text = f"the tables were loaded, but a group was not published: {', '.join(unpublished)}"
         raise TablesFailed(text, (), {name: PipelineError(text) for name in unpublished})

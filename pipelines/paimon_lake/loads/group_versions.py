@@ -5,13 +5,14 @@ A version names one snapshot of each table (decision 0079). Publishing changes n
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from paimon_core.catalog.catalog import Catalog
-from paimon_core.errors import NotFound, TagNotFound
+from paimon_core.errors import CommitConflict, NotFound, TagNotFound
 from paimon_core.group.group import Group
 from paimon_core.group.record import GroupVersion, Member
 from paimon_lake.declarations import Settings
@@ -21,6 +22,7 @@ from paimon_lake.tables import open_lake
 
 DECLARED = "paimon-lake.group"
 """The property of a version that loads of a declared group published; its value is the name of the group."""
+_TRIES = 5
 
 
 @dataclass(frozen=True)
@@ -92,23 +94,35 @@ def publish_group(settings: Settings, name: str, loaded: Mapping[str, int | None
 
     ``loaded``: the snapshots at which the loads of a run ended; other tables are shown at their latest snapshot. A
     version never shows an earlier snapshot of a table than the version before. Raises SettingsError for a group that is
-    not declared, PipelineError for a table without a snapshot; then readers of the group see what they saw before.
+    not declared, PipelineError for a table without a snapshot, CommitConflict when other runs published first each
+    time; then readers of the group see what they saw before, or the version of another run.
     """
     declared, catalog = settings.group(name), open_lake(settings)
     group: Group = catalog.group(name)
-    _recover(group)
-    newest = group.latest()
-    before = {} if newest is None else newest.tables
-    wanted = {
-        table: _snapshot(catalog, name, table, (loaded or {}).get(table), before.get(table))
-        for table in declared.tables
-    }
-    is_shown = newest is not None and {table: one.snapshot for table, one in before.items()} == wanted
-    if newest is not None and is_shown and not _unreadable(catalog, newest):
-        return Published(name, newest.number, wanted, is_new=False)
-    version = group.publish_snapshots(wanted, properties={DECLARED: name})
-    group.expire(declared.keep_versions)
-    return Published(name, version.number, wanted, is_new=True)
+    for left in reversed(range(_TRIES)):
+        _recover(group)
+        newest = group.latest()
+        before = {} if newest is None else newest.tables
+        wanted = {
+            table: _snapshot(catalog, name, table, (loaded or {}).get(table), before.get(table))
+            for table in declared.tables
+        }
+        if newest is not None and _snapshots(newest) == wanted and not _unreadable(catalog, newest):
+            return Published(name, newest.number, wanted, is_new=False)
+        after = 0 if newest is None else newest.number
+        try:
+            version = group.publish_snapshots(wanted, properties={DECLARED: name}, after=after)
+        except CommitConflict:  # another run has published: its version may show later snapshots
+            if not left:
+                raise
+            continue
+        if _snapshots(version) != wanted:
+            raise PipelineError(
+                f"group {name} is not published: another run abandoned version {version.number}: load it again"
+            )
+        group.expire(declared.keep_versions)
+        return Published(name, version.number, wanted, is_new=True)
+    raise AssertionError
 
 
 def shown_version(settings: Settings, name: str) -> Shown:
@@ -132,7 +146,12 @@ def _recover(group: Group) -> None:
     try:
         group.recover()
     except NotFound:  # a snapshot expired, or was rolled back, before the version existed
-        group.abandon()
+        with contextlib.suppress(NotFound):  # another run has completed or abandoned it meanwhile
+            group.abandon()
+
+
+def _snapshots(version: GroupVersion) -> dict[str, int]:
+    return {table: one.snapshot for table, one in version.tables.items()}
 
 
 def _snapshot(catalog: Catalog, group: str, table: str, ended: int | None, before: Member | None) -> int:

@@ -73,9 +73,9 @@ class GroupRun:
         """Note what the run did with a table, and with the tables that were loaded together with it."""
         if isinstance(one, NotLoaded):
             self._failed.append(one.table)
-            return
-        for result in (one, *one.others):
-            self._loaded[result.table] = result.snapshot_id
+        for committed in one.results if isinstance(one, NotLoaded) else (one,):
+            for result in (committed, *committed.others):
+                self._loaded[result.table] = result.snapshot_id
 
     def failed(self, table: str) -> None:
         """Note that a table was not loaded."""
@@ -99,7 +99,8 @@ class GroupRun:
                 try:
                     yield publish_group(self._settings, name, self._loaded)
                 except (PaimonError, PipelineError) as error:
-                    yield self._not(name, reason(error), is_failure=True)
+                    why = reason(error).removeprefix(f"group {name} is not published: ")
+                    yield self._not(name, why, is_failure=True)
 
     def _not(self, name: str, why: str, *, is_failure: bool) -> NotPublished:
         newest = open_lake(self._settings).group(name).latest()

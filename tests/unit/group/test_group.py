@@ -10,6 +10,7 @@ import pytest
 from paimon_core.catalog.filesystem import FilesystemCatalog
 from paimon_core.errors import (
     AlreadyExists,
+    CommitConflict,
     CommitStateUnknown,
     CorruptTable,
     InvalidRequest,
@@ -22,6 +23,7 @@ from paimon_core.group import group as group_module
 from paimon_core.group import table_commit
 from paimon_core.group.group import Group
 from paimon_core.group.record import Intent, Mode, Part
+from paimon_core.group.store import GroupStore
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from tests.support.faulty_storage import MUTATIONS, Died, FaultyStorage, Outcome
 from tests.support.long_cases import long_cases
@@ -217,6 +219,25 @@ def test_expired_versions_free_their_tags(catalog):
     assert seen(group) == {(3, 3)}
     with pytest.raises(NotFound, match="group daily has no version 1: it has 3 to 3"):
         group.table("db.a", 1)
+
+
+def test_two_processes_may_expire_versions_at_once(catalog, monkeypatch):
+    group = Group(catalog, "daily")
+    for value in (1, 2, 3):
+        group.publish(parts(catalog, value))
+    real = GroupStore.numbers
+
+    def overtaken(store, kind):
+        found = real(store, kind)
+        with monkeypatch.context() as patched:
+            patched.setattr(GroupStore, "numbers", real)
+            assert group.expire(2) == ([1] if kind == "version" and 1 in found else [])
+        return found
+
+    monkeypatch.setattr(GroupStore, "numbers", overtaken)
+    assert group.expire(2) == []
+    monkeypatch.undo()
+    assert [v.number for v in group.versions()] == [2, 3]
 
 
 def test_numbers_that_are_in_use_lose_no_rows(catalog):
@@ -432,6 +453,16 @@ def test_a_version_of_snapshots_has_only_their_tables(catalog):
     assert version.tables.keys() == {"db.b"}
     group.expire(1)
     assert catalog.table("db.a").tags.list() == []
+
+
+def test_snapshots_are_not_published_over_a_version_that_the_caller_has_not_seen(catalog):
+    group = Group(catalog, "g")
+    first = group.publish_snapshots(loaded(catalog, 1), after=0)
+    for unseen in (0, 7):
+        with pytest.raises(CommitConflict, match=f"the newest version is 1, not {unseen}"):
+            group.publish_snapshots(loaded(catalog, 2), after=unseen)
+    assert group.latest() == first
+    assert group.publish_snapshots(loaded(catalog, 3), after=1).number == 2
 
 
 def test_snapshots_that_do_not_exist_are_refused(catalog):
