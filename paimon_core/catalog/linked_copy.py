@@ -44,8 +44,8 @@ def linked_copy(source: TableView, catalog: Catalog, name: str) -> tuple[Table, 
     when the table has no schema 0.
     Raises UnsupportedFeature when one of the tables is not on the local disk, or when the version has files outside of
     its table; AlreadyExists; StorageError when the file system has no links between the two places. After an error the
-    new table does not exist, except after CommitConflict: another process has found the new table and has altered or
-    written it, and what it did stays.
+    new table does not exist, except when another process has found the new table and has altered or written it: what it
+    did stays. CommitConflict says so when the copy itself did not fail.
     """
     context, snapshot = source.context, source.latest_snapshot()
     if not isinstance(catalog, FilesystemCatalog):
@@ -84,7 +84,8 @@ def linked_copy(source: TableView, catalog: Catalog, name: str) -> tuple[Table, 
         raise  # a drop would delete what the other process committed
     except BaseException:
         with contextlib.suppress(StorageError):
-            catalog.drop_table(name, ignore_if_missing=True)
+            if not _is_written_by_others(table, snapshot):
+                catalog.drop_table(name, ignore_if_missing=True)
         raise
     return catalog.table(name), len(files)
 
@@ -96,7 +97,12 @@ def _write_snapshot(table: Table, snapshot: Snapshot) -> None:
         snapshot, changelog_manifest_list=None, changelog_manifest_list_size=None, changelog_record_count=None
     )
     storage, paths, data = table.context.storage, table.context.paths, own.to_json().encode()
-    if table.context.snapshots.ids() or not storage.create_exclusive(paths.snapshot(own.id), data):
+    is_taken = bool(table.context.snapshots.ids()) or not storage.create_exclusive(paths.snapshot(own.id), data)
+    # Another process may have committed the first snapshot meanwhile: readers would then see only the copied one.
+    if not is_taken and min(table.context.snapshots.ids()) < own.id:
+        storage.delete([paths.snapshot(own.id)])
+        is_taken = True
+    if is_taken:
         raise CommitConflict(
             f"another process wrote to table {table.name} while it was created: its commit stays, and no row was "
             "copied. Copy to another name",
@@ -104,6 +110,11 @@ def _write_snapshot(table: Table, snapshot: Snapshot) -> None:
         )
     for hint in (EARLIEST, LATEST):
         storage.overwrite(paths.hint(hint), str(own.id).encode())
+
+
+def _is_written_by_others(table: Table, snapshot: Snapshot | None) -> bool:
+    own = set() if snapshot is None else {snapshot.id}
+    return not own.issuperset(table.context.snapshots.ids())
 
 
 def _files(context: TableContext, snapshot: Snapshot) -> Iterator[str]:

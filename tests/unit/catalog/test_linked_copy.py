@@ -12,6 +12,7 @@ from paimon_core.catalog.linked_copy import linked_copy
 from paimon_core.errors import AlreadyExists, CommitConflict, CorruptTable, StorageError, UnsupportedFeature
 from paimon_core.metadata.stores.schema_store import SchemaStore
 from paimon_core.storage import local_disk
+from paimon_core.storage.fsspec_storage import FsspecStorage
 
 COLUMNS = {"day": "STRING NOT NULL", "id": "INT NOT NULL", "v": "STRING"}
 OPTIONS = {
@@ -203,5 +204,35 @@ def test_a_commit_of_another_process_stays(catalog, monkeypatch):
 
     monkeypatch.setattr("paimon_core.catalog.linked_copy.local_disk.sync_directories", raced)
     with pytest.raises(CommitConflict, match=r"wrote to table db\.copy while it was created: its commit stays"):
+        linked_copy(table, catalog, "db.copy")
+    assert [row["v"] for row in catalog.table("db.copy").scan().to_arrow().to_pylist()] == ["theirs"]
+
+
+def test_a_commit_of_another_process_at_the_last_moment_stays(catalog, monkeypatch):
+    """The other process commits its first snapshot after the copy has looked for one."""
+    table, create = orders(catalog), FsspecStorage.create_exclusive
+
+    def raced(storage, path, data):
+        if path.endswith(f"copy/snapshot/snapshot-{table.latest_snapshot().id}"):
+            with monkeypatch.context() as patched:
+                patched.setattr(FsspecStorage, "create_exclusive", create)
+                catalog.table("db.copy").write([{"day": "x", "id": 1, "v": "theirs", "n": 1}])
+        return create(storage, path, data)
+
+    monkeypatch.setattr(FsspecStorage, "create_exclusive", raced)
+    with pytest.raises(CommitConflict, match=r"wrote to table db\.copy while it was created: its commit stays"):
+        linked_copy(table, catalog, "db.copy")
+    assert [row["v"] for row in catalog.table("db.copy").scan().to_arrow().to_pylist()] == ["theirs"]
+
+
+def test_a_commit_of_another_process_outlives_a_copy_that_fails(catalog, monkeypatch):
+    table = orders(catalog)
+
+    def raced(source, target):
+        catalog.table("db.copy").write([{"day": "x", "id": 1, "v": "theirs", "n": 1}])
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    monkeypatch.setattr("paimon_core.catalog.linked_copy.local_disk.link", raced)
+    with pytest.raises(StorageError):
         linked_copy(table, catalog, "db.copy")
     assert [row["v"] for row in catalog.table("db.copy").scan().to_arrow().to_pylist()] == ["theirs"]
