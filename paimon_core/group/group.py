@@ -32,7 +32,7 @@ from paimon_core.errors import (
     TagNotFound,
 )
 from paimon_core.group.expiry import existing_versions, expire_versions
-from paimon_core.group.record import GroupVersion, Intent, Mode, Part
+from paimon_core.group.record import ABANDONED, GroupVersion, Intent, Mode, Part
 from paimon_core.group.store import GroupStore
 from paimon_core.group.table_commit import check_buckets, commit_part, is_part_committed, number_of, user_of
 from paimon_core.limits import TEXT_BYTES, check_limit
@@ -223,7 +223,7 @@ class Group:
                     )
         earlier = self.latest()
         now = clock.now_millis()
-        nothing = GroupVersion(pending.number, earlier.tables if earlier else {}, now, {"group.abandoned": "true"})
+        nothing = GroupVersion(pending.number, earlier.tables if earlier else {}, now, {ABANDONED: "true"})
         return nothing if self.store.create_version(nothing) else self.store.version(pending.number)
 
     def _pending(self) -> Intent | None:

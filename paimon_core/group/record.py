@@ -18,6 +18,8 @@ from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.versioned_json import pack, unpacked
 
 RECORD_VERSION = 1
+ABANDONED = "group.abandoned"
+"""The property of a version that changes nothing, because its publish was abandoned."""
 
 
 class Mode(StrEnum):

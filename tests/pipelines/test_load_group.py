@@ -12,7 +12,7 @@ import pytest
 
 from paimon_core.errors import PaimonError
 from paimon_core.group.group import Group
-from paimon_core.group.record import GroupVersion
+from paimon_core.group.record import ABANDONED, GroupVersion, Intent, Mode, Part
 from paimon_core.group.store import GroupStore
 from paimon_lake.cli import main as cli_main
 from paimon_lake.cli.main import main
@@ -152,7 +152,7 @@ def test_a_publish_that_another_run_abandoned_is_told(shop: SmallLake, monkeypat
     shop.load("a.orders")
 
     def abandoned(store: GroupStore, version: GroupVersion) -> bool:
-        nothing = GroupVersion(version.number, store.version(1).tables, 0, {"group.abandoned": "true"})
+        nothing = GroupVersion(version.number, store.version(1).tables, 0, {ABANDONED: "true"})
         return not store._create(f"version-{version.number}", nothing.to_bytes())
 
     monkeypatch.setattr(GroupStore, "create_version", abandoned)
@@ -240,6 +240,19 @@ def test_versions_of_a_group_that_is_not_declared_any_more(shop: SmallLake, caps
     assert run(shop, "release", "--group", "sales") == 0
     assert capsys.readouterr().out == "deleted 1 version of the group sales, and 2 tags of its tables\n"
     assert run(shop, "check") == 0
+
+
+def test_versions_are_left_also_when_the_newest_one_was_abandoned(shop: SmallLake) -> None:
+    list(load_group(shop.spark, shop.settings, "sales"))
+    group = open_lake(shop.settings).group("sales")
+    group.store.create_intent(Intent(2, "t", {"a.orders": Part(Mode.SNAPSHOT, shown=(9, ""))}))
+    list(load_group(shop.spark, shop.settings, "sales"))
+    assert ABANDONED in group.store.version(2).properties
+    assert [one.number for one in group.versions()] == [1, 2]
+    base(shop, "warehouse: warehouse\n")
+    assert run(shop, "check") == 1
+    assert run(shop, "release", "--group", "sales") == 0
+    assert shop.table("a.orders").tags.list() == []
 
 
 def test_a_group_that_a_program_publishes_is_left_alone(shop: SmallLake) -> None:

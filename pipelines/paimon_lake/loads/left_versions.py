@@ -15,6 +15,7 @@ from posixpath import dirname
 
 from paimon_core.errors import InvalidRequest, NotFound, PaimonError, TagNotFound, UnsupportedFeature
 from paimon_core.group.group import Group
+from paimon_core.group.record import ABANDONED
 from paimon_lake.checks.text import many
 from paimon_lake.declarations import Settings
 from paimon_lake.loads.group_versions import DECLARED
@@ -101,12 +102,13 @@ def _versions(group: Group) -> list[int]:
 
 
 def _properties(group: Group) -> Mapping[str, str]:
-    """Return the properties of the newest version with tables, else of the newest publish; {} if nothing can be
-    read.
+    """Return the properties of the newest version with tables that was not abandoned, else of the newest publish; {} if
+    nothing can be read.
     """
     numbers, begun = group.store.numbers("version"), group.store.numbers("intent")
     try:
-        newest = next((one for at in reversed(numbers) if (one := group.store.version(at)).tables), None)
+        found = (group.store.version(at) for at in reversed(numbers))
+        newest = next((one for one in found if one.tables and ABANDONED not in one.properties), None)
         if newest is not None:
             return newest.properties
         return group.store.intent(begun[-1]).properties if begun else {}
