@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 
@@ -11,6 +12,7 @@ import pytest
 from paimon_lake.cli.main import main
 from paimon_lake.loads.files import chosen_buckets as choosing
 from paimon_lake.loads.files.chosen_buckets import chosen_buckets, processors
+from paimon_lake.protocol import PipelineError
 from tests.support.lakes import SmallLake
 
 ORDERS = "columns: {id: BIGINT, n: BIGINT}\nprimary_key: id\nsource: {type: files, path: 'in/*.csv'}\n"
@@ -130,3 +132,19 @@ def test_the_processors_of_a_master(quick: SmallLake, master: str, number: int) 
     assert processors(quick.settings) == number
     (quick.folder / "local.yaml").write_text("spark: {master: 'local[*]'}\n")
     assert processors(quick.settings) == os.cpu_count()
+
+
+@pytest.mark.parametrize("damage", ["header", "middle"])
+def test_a_damaged_file_is_reported_by_the_load_itself(small: SmallLake, damage: str) -> None:
+    """The same error as for a table whose number of buckets is declared: none of choosing the number."""
+    packed = gzip.compress(os.urandom(3000).hex().encode())
+    broken = b"no gzip" * 400 if damage == "header" else packed[:1000] + bytes(200) + packed[1200:]
+    (small.folder / "in" / "broken.csv.gz").write_bytes(broken)
+    source = ORDERS.replace("*.csv", "broken.csv.gz")
+    said = []
+    for name, more in (("a.stated", "options: {bucket: 1}\n"), ("a.chosen", "")):
+        small.declare(name, source + more)
+        with pytest.raises(PipelineError) as caught:
+            small.load(name)
+        said.append(str(caught.value).replace(name, "T"))
+    assert said[0] == said[1]

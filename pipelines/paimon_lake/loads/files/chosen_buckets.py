@@ -62,7 +62,7 @@ def chosen_buckets(settings: Settings, spec: TableSpec) -> BucketNumber | None:
     try:
         files = source_files(settings, source, None)
         return _proposed(files, file_kind(source), settings.storage_for(source.path), spec, processors(settings))
-    except PipelineError:
+    except (PipelineError, OSError, pa.ArrowException):  # such as a damaged gzip file
         return None
 
 
