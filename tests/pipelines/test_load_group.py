@@ -196,6 +196,19 @@ def test_a_publish_that_fails_is_an_exit_code_and_is_done_by_the_next_run(
     assert seen(shop) == (1, 1)
 
 
+def test_a_damaged_table_of_a_group_hides_no_other_line(shop: SmallLake, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(shop, "load", "--all") == 0
+    root = Path(shop.table("a.orders").context.paths.root.removeprefix("file:"))
+    (root / "schema" / "schema-0").write_text("{")
+    shop.declare("c.other", OTHER.replace("columns: {id: INT}", "columns: {id: INT, more: INT}"))
+    capsys.readouterr()
+    for command in ("check", "show"):
+        assert run(shop, command) == 1
+        told = "".join(capsys.readouterr())
+        assert "group sales: whether its version is up to date is not known: " in told
+        assert "c.other" in told
+
+
 def test_versions_beyond_the_kept_ones_are_deleted(shop: SmallLake) -> None:
     base(shop, GROUPS.replace("[a.orders, b.items]", "{tables: [a.orders, b.items], keep_versions: 2}"))
     for number in (2, 3, 4):

@@ -44,7 +44,7 @@ def check_lines(spark: Spark, settings: Settings, asked: argparse.Namespace) -> 
     lines += [*_unloaded_parts(settings, names), *_stale(settings, names)]
     versions = [shown_version(settings, name) for name in groups_of(settings.groups, names)]
     lines += [f"group {one.group}: {text}" for one in versions for text in one.problems()]
-    notes = [f"note: {one.sentence()}" for one in versions if one.version is None and not one.is_pending]
+    notes = [f"note: {one.sentence()}" for one in versions if one.version is None and not one.problems()]
     if asked.table is None:
         left = left_slots(settings)
         lines += [*left.problems, *left_versions(settings)]

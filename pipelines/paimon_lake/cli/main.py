@@ -263,13 +263,15 @@ def _show(settings: Settings, asked: argparse.Namespace) -> int:
     if not found:
         raise PipelineError(f"there is no table in {settings.warehouse} yet: `apply` creates the declared tables")
     print(lake_text(found))
-    for group in groups_of(settings.groups, settings.tables if names is None else names):
-        print(shown_version(settings, group).sentence())
+    groups = groups_of(settings.groups, settings.tables if names is None else names)
+    shown = [shown_version(settings, group) for group in groups]
+    for version in shown:
+        print(version.sentence(), file=sys.stderr if version.problem else sys.stdout)
     for damaged in (v for v in found if v.problem):
         print(f"paimon-lake show: {damaged.name.strip()}: {damaged.problem}", file=sys.stderr)
     for late in (v for v in found if v.lag_problem):
         print(f"paimon-lake show: {late.name}: the lag is not known: {late.lag_problem}", file=sys.stderr)
-    return 1 if any(v.problem or v.lag_problem for v in found) else 0
+    return 1 if any(v.problem or v.lag_problem for v in found) or any(v.problem for v in shown) else 0
 
 
 def _metrics(settings: Settings, otlp: str | None) -> int:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from paimon_core.catalog.catalog import Catalog
-from paimon_core.errors import CommitConflict, NotFound, TagNotFound
+from paimon_core.errors import CommitConflict, NotFound, PaimonError, TagNotFound
 from paimon_core.group.group import Group
 from paimon_core.group.record import GroupVersion, Member
 from paimon_lake.declarations import Settings
@@ -64,9 +64,13 @@ class Shown:
     """The tables whose snapshot in the version is gone, after a rollback or because the table was created again."""
     is_pending: bool = False
     """Whether a publish was interrupted; the next publish completes it."""
+    problem: str = ""
+    """Why the versions or a table of the group cannot be read; "" when they can."""
 
     def sentence(self) -> str:
         """Return one line of text for people."""
+        if self.problem:
+            return f"group {self.group}: {self.problems()[0]}"
         advice = f"`paimon-lake load group:{self.group}` loads and publishes its tables"
         if self.version is None:
             return f"group {self.group}: no version yet; {advice}"
@@ -77,6 +81,8 @@ class Shown:
 
     def problems(self) -> list[str]:
         """Return why the version is not what a publish would show now, one sentence each."""
+        if self.problem:
+            return [f"whether its version is up to date is not known: {self.problem}"]
         advice = f"`paimon-lake load group:{self.group}`"
         found = []
         if self.is_pending:
@@ -126,7 +132,17 @@ def publish_group(settings: Settings, name: str, loaded: Mapping[str, int | None
 
 
 def shown_version(settings: Settings, name: str) -> Shown:
-    """Return the newest version of a declared group, and how the tables of the group differ from it."""
+    """Return the newest version of a declared group, and how the tables of the group differ from it.
+
+    For a group that cannot be read, the result has a ``problem``: all other groups and tables are still told.
+    """
+    try:
+        return _shown_version(settings, name)
+    except (PaimonError, PipelineError) as error:
+        return Shown(name, None, {}, problem=str(error))
+
+
+def _shown_version(settings: Settings, name: str) -> Shown:
     declared, catalog = settings.group(name), open_lake(settings)
     group: Group = catalog.group(name)
     newest = group.latest()
