@@ -174,6 +174,7 @@ class Group:
         """
         if not snapshots:
             raise InvalidRequest(f"a publish of group {self.name} needs a snapshot of at least one table")
+        after = None if after is None else whole("after", after)
         parts = {name: self._shown_part(name, whole("snapshot", snapshots[name])) for name in sorted(snapshots)}
         self._check_distinct(parts)
         return self._decide(Intent(0, token or str(uuid.uuid4()), parts, dict(properties or {})), after)

@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         is_stale = False
         for result in asked.run(lambda: start_session(settings), settings, asked):
             print(result.to_json() if asked.json else result.sentence(), flush=True)
-            is_stale |= bool(result.stale)
+            is_stale |= isinstance(result, StepResult) and bool(result.stale)
     except (PipelineError, SettingsError, InvalidRequest, NotFound) as error:
         print(f"paimon-lake {asked.command}: {error}", file=sys.stderr)
         return 2

@@ -35,8 +35,6 @@ class Published:
     """The snapshot of each table."""
     is_new: bool
     """Whether this run published the version; False when nothing differed from it."""
-    stale: Mapping[str, str] | None = None
-    """Always None: a group has no partitions."""
 
     def sentence(self) -> str:
         """Return one line of text for people."""
@@ -46,9 +44,7 @@ class Published:
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return one JSON object; in one line when ``indent`` is None."""
-        found = {"step": "publish", **asdict(self)}
-        del found["stale"]
-        return json.dumps(found, indent=indent)
+        return json.dumps({"step": "publish", **asdict(self)}, indent=indent)
 
 
 @dataclass(frozen=True)

@@ -462,6 +462,8 @@ def test_snapshots_are_not_published_over_a_version_that_the_caller_has_not_seen
         with pytest.raises(CommitConflict, match=f"the newest version is 1, not {unseen}"):
             group.publish_snapshots(loaded(catalog, 2), after=unseen)
     assert group.latest() == first
+    with pytest.raises(InvalidRequest, match="after must be a whole number"):
+        group.publish_snapshots(loaded(catalog, 2), after="1")
     assert group.publish_snapshots(loaded(catalog, 3), after=1).number == 2
 
 
