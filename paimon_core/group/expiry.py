@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from paimon_core.argument_checks import at_least_one
 from paimon_core.errors import InvalidRequest, NotFound, TagNotFound
-from paimon_core.group.record import GroupVersion
 from paimon_core.group.store import GroupStore
 from paimon_core.group.table_commit import number_of
 from paimon_core.table.table import Table
@@ -21,7 +20,7 @@ def expire_versions(store: GroupStore, open_table: Callable[[str], Table], keep_
     at_least_one("keep_last", keep_last, 0)
     if keep_last is None:
         raise InvalidRequest("keep_last must be a whole number from 1, not None")
-    versions = existing_versions(store)
+    versions = store.versions()
     to_delete, kept = versions[:-keep_last], versions[-keep_last:]
     for version in to_delete:
         store.delete(version.number)
@@ -30,15 +29,6 @@ def expire_versions(store: GroupStore, open_table: Callable[[str], Table], keep_
         with contextlib.suppress(NotFound):  # the tags of a dropped table were deleted with the table
             _delete_tags(open_table(name), store.name, used, kept[-1].number)
     return [v.number for v in to_delete]
-
-
-def existing_versions(store: GroupStore) -> list[GroupVersion]:
-    """Return all versions, oldest first, without those that another process deletes during the call."""
-    found = []
-    for number in store.numbers("version"):
-        with contextlib.suppress(NotFound):
-            found.append(store.version(number))
-    return found
 
 
 def _delete_tags(table: Table, group: str, used: set[str], newest: int) -> None:

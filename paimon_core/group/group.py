@@ -31,7 +31,7 @@ from paimon_core.errors import (
     PaimonError,
     TagNotFound,
 )
-from paimon_core.group.expiry import existing_versions, expire_versions
+from paimon_core.group.expiry import expire_versions
 from paimon_core.group.record import ABANDONED, GroupVersion, Intent, Mode, Part
 from paimon_core.group.store import GroupStore
 from paimon_core.group.table_commit import check_buckets, commit_part, is_part_committed, number_of, user_of
@@ -93,14 +93,13 @@ class Group:
 
     def versions(self) -> list[GroupVersion]:
         """Return all versions that can be read, oldest first; versions that a rollback has withdrawn are left out."""
-        found = existing_versions(self.store)
+        found = self.store.versions()
         withdrawn = _withdrawn(found)
         return [v for v in found if v.number not in withdrawn]
 
     def latest(self) -> GroupVersion | None:
         """Return the newest version; None before the first publish."""
-        numbers = self.store.numbers("version")
-        return self.store.version(numbers[-1]) if numbers else None
+        return self.store.newest()
 
     def table(self, name: str, version: int | None = None) -> TableView:
         """Return a view of a table at a version of the group (None: the newest).
@@ -330,10 +329,8 @@ class Group:
         return max(found)
 
     def _finish_published(self, token: str) -> GroupVersion | None:
-        for number in reversed(self.store.numbers("intent")):
-            if self.store.intent(number).token == token:
-                return self._finish(self.store.intent(number))
-        return None
+        intent = self.store.intent_of(token)
+        return None if intent is None else self._finish(intent)
 
     def _finish(self, intent: Intent) -> GroupVersion:
         """Do steps 3 and 4 of a publish. Any process may call this; completed steps are not repeated."""
@@ -365,7 +362,7 @@ class Group:
         return Part(Mode.SNAPSHOT, schema=schema, shown=(snapshot.id, snapshot.uuid or ""))
 
     def _check_not_withdrawn(self, version: int) -> None:
-        if version in _withdrawn(existing_versions(self.store)):
+        if version in _withdrawn(self.store.versions()):
             raise InvalidRequest(
                 f"version {version} of group {self.name} was withdrawn by a rollback", group=self.name, version=version
             )

@@ -6,6 +6,7 @@ name does not end in ``.db``.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from paimon_core.storage.paths import group_path
 from paimon_core.storage.storage import Storage
 
 _Record = TypeVar("_Record")
+_TRIES = 5
 _NAME = re.compile(r"(intent|version)-([1-9]\d{0,18})")
 
 
@@ -50,6 +52,33 @@ class GroupStore:
         decode.
         """
         return self._read("version", number, GroupVersion.from_bytes)
+
+    def versions(self) -> list[GroupVersion]:
+        """Return all versions, oldest first, without those that another process deletes during the call."""
+        found = []
+        for number in self.numbers("version"):
+            with contextlib.suppress(NotFound):
+                found.append(self.version(number))
+        return found
+
+    def newest(self) -> GroupVersion | None:
+        """Return the newest version; None before the first publish."""
+        for left in reversed(range(_TRIES)):
+            numbers = self.numbers("version")
+            try:
+                return self.version(numbers[-1]) if numbers else None
+            except NotFound:  # another process created newer versions and deleted this one
+                if not left:
+                    raise
+        raise AssertionError
+
+    def intent_of(self, token: str) -> Intent | None:
+        """Return the newest intent with a token; None when none is kept."""
+        for number in reversed(self.numbers("intent")):
+            with contextlib.suppress(NotFound):  # another process deletes it with its version
+                if (intent := self.intent(number)).token == token:
+                    return intent
+        return None
 
     def create_intent(self, intent: Intent) -> bool:
         """Create an intent; return False when another intent has its number.

@@ -240,6 +240,37 @@ def test_two_processes_may_expire_versions_at_once(catalog, monkeypatch):
     assert [v.number for v in group.versions()] == [2, 3]
 
 
+def test_reads_and_publishes_go_on_while_another_process_expires_versions(catalog, monkeypatch):
+    group = Group(catalog, "daily")
+    group.publish(parts(catalog, 1), token="1")
+    real = GroupStore.numbers
+
+    def overtaken(store, kind):
+        found = real(store, kind)
+        with monkeypatch.context() as patched:
+            patched.setattr(GroupStore, "numbers", real)
+            if len(real(store, "version")) == 1:
+                group.publish(parts(catalog, 2))
+                group.expire(1)
+        return found
+
+    monkeypatch.setattr(GroupStore, "numbers", overtaken)
+    assert group.store.intent_of("1") is None
+    monkeypatch.undo()
+    made = []
+
+    def again(store, kind):
+        found = real(store, kind)
+        if not made:
+            made.append(0)
+            made.append(group.publish(parts(catalog, 3)))
+            group.expire(1)
+        return found
+
+    monkeypatch.setattr(GroupStore, "numbers", again)
+    assert group.latest() == made[1]
+
+
 def test_numbers_that_are_in_use_lose_no_rows(catalog):
     """Numbers are skipped that a foreign tag uses, or that a table has from a group whose records were deleted."""
     table = catalog.table("db.a")
