@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from paimon_core.cli.output.output import (
-    Output,
-)
+from paimon_core.cli.output.output import Output
 from paimon_core.metadata.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from paimon_core.metadata.snapshot import Snapshot
 
 _NOTHING = "nothing to do"
 
@@ -30,10 +25,8 @@ def sentence(value: Any) -> str:
     parts = []
     for member in dataclasses.fields(value):
         content = getattr(value, member.name)
-        if (
-            content is None or content in ((), "", False) or member.name == "table"
-        ):  # the text of the plan already names the table
-            continue
+        if content is None or content in ((), "", False) or member.name == "table":
+            continue  # the text of the plan already names the table
         if dataclasses.is_dataclass(content):
             parts += [text] if (text := sentence(content)) != _NOTHING else []
         elif isinstance(content, tuple):

@@ -6,14 +6,10 @@ import argparse
 import datetime
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from paimon_core.errors import InvalidRequest
 from paimon_core.options.parsers import lacks_unit, parse_bytes, parse_millis
-
-if TYPE_CHECKING:
-    pass
-
 
 _T = TypeVar("_T")
 

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from paimon_core.errors import InvalidRequest
 from paimon_core.files.file_format import COMPRESSIONS
-
-if TYPE_CHECKING:
-    pass
 
 _KINDS = {".parquet": "parquet", ".pq": "parquet", ".orc": "orc", ".csv": "csv", ".json": "json", ".jsonl": "json"}
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 NOW, LATEST, EARLIEST = "now", "latest", "earliest"
 _PIECE = 1_000
 """Rows that are written at once; a signal ends the command between two pieces."""
+_LONGEST_WAIT = 1e6
+"""Seconds that one wait takes at most: Python refuses to wait for some centuries."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +69,17 @@ def start_of(table: Table, text: str) -> Position:
 
 
 def changes_from(
-    opened: Callable[[], Table], position: Position, columns: list[str] | None, wait: Callable[[], bool]
+    opened: Callable[[], Table],
+    position: Position,
+    columns: list[str] | None,
+    wait: Callable[[], bool],
+    is_over: Callable[[int], bool] = lambda _: False,
 ) -> Iterator[pa.RecordBatch | Missed]:
     """Yield the changes of each snapshot from ``position`` on, with row kinds and snapshot ids, and what was missed.
 
-    ``wait`` is called when there is no newer snapshot; the changes end when it returns True. ``opened`` opens the table
-    again when its columns have changed. Raises ReadOutdated after a rollback, TableNotFound after a drop.
+    ``wait`` is called when there is no newer snapshot, ``is_over`` with the id of each snapshot before its changes are
+    read; the changes end when one of them returns True. ``opened`` opens the table again when its columns have changed.
+    Raises ReadOutdated after a rollback, TableNotFound after a drop.
     """
     table = opened()
     missed: Missed | None = None
@@ -93,6 +100,10 @@ def changes_from(
             if wait():
                 return
             continue
+        if is_over(snapshot.id):
+            if missed:
+                yield missed
+            return
         if snapshot.schema_id > table.schema.id:
             table = opened()
         try:
@@ -112,9 +123,11 @@ def follow(
 ) -> None:
     """Print ``rows``, then the changes from ``position`` on: lines of JSON, one for each row, or aligned columns.
 
-    SIGINT and SIGTERM end it between two pieces of rows; a second signal ends it at once.
+    SIGINT and SIGTERM end it between two pieces of rows; a second signal ends it at once. When the time is over, only
+    the changes that are committed by then are printed.
     """
     end = None if args.seconds is None else time.monotonic() + args.seconds
+    last: int | None = None
     columns = Columns(out)
     if rows is not None:
         print_piece(rows, columns, out)
@@ -122,9 +135,16 @@ def follow(
 
         def wait() -> bool:
             left = args.every if end is None else min(args.every, end - time.monotonic())
-            return left <= 0 or stop.wait(left)
+            return left <= 0 or stop.wait(min(left, _LONGEST_WAIT))
 
-        for found in changes_from(opened, position, args.columns, wait):
+        def is_over(snapshot_id: int) -> bool:
+            nonlocal last
+            if last is None and end is not None and time.monotonic() >= end:
+                latest = opened().latest_snapshot()
+                last = snapshot_id if latest is None else latest.id
+            return stop.is_set() or (last is not None and snapshot_id > last)
+
+        for found in changes_from(opened, position, args.columns, wait, is_over):
             if isinstance(found, Missed):
                 _note(found, out)
                 continue

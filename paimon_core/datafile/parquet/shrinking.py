@@ -55,10 +55,13 @@ def shrinking_little(rows: pa.Table, names: Sequence[str], settings: Mapping[str
 
 
 def codecs(schema: pa.Schema, uncompressed: Sequence[str], codec: str, level: int | None) -> dict[str, Any]:
-    """Return the settings ``compression`` and ``compression_level`` for files with some uncompressed columns."""
+    """Return the settings ``compression`` and ``compression_level`` for files with some uncompressed columns.
+
+    Arrow names a column by its path, so a column ``a.b`` is compressed if a column ``a`` has a compressed member ``b``.
+    """
     packed = [path for f in schema if f.name not in set(uncompressed) for path in leaf_names(f.name, f.type)]
     return {
-        "compression": {**dict.fromkeys(packed, codec), **dict.fromkeys(uncompressed, "none")},
+        "compression": {**dict.fromkeys(uncompressed, "none"), **dict.fromkeys(packed, codec)},
         "compression_level": None if level is None else dict.fromkeys(packed, level),
     }
 

@@ -1,13 +1,16 @@
 """``tail --follow``: the changes of commits as they arrive (resembles issue 29)."""
 
+import itertools
 import json
 import os
 import signal
 import threading
 
+import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
+from paimon_core.cli.rows import follow as follow_room
 from paimon_core.cli.rows.follow import Missed, changes_from
 from paimon_core.errors import ReadOutdated, TableNotFound
 from paimon_core.table.stream.position import Position
@@ -122,6 +125,54 @@ def test_a_signal_ends_it_with_code_0(keyed, command):
     timer.join()
     assert (code, [json.loads(line)["id"] for line in out.splitlines()]) == (0, [1])
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def committing(monkeypatch, act):
+    """Before each look for a snapshot, call ``act`` with the number of the look."""
+    real, looks = follow_room.next_snapshot, itertools.count(1)
+
+    def found(context, position):
+        act(next(looks))
+        return real(context, position)
+
+    monkeypatch.setattr(follow_room, "next_snapshot", found)
+
+
+def test_the_time_ends_it_also_when_commits_arrive_faster_than_they_are_printed(keyed, command, monkeypatch):
+    def act(look):
+        assert look < 10, "still looks for changes"
+        keyed.write([{"id": look + 1, "note": "n"}])
+
+    committing(monkeypatch, act)
+    code, out = command("tail", "db.t", "-f", "--from", "earliest", "--seconds", "0", "--json")
+    assert (code, [json.loads(line)["id"] for line in out.splitlines()]) == (0, [1, 2])
+
+
+def test_a_signal_ends_it_also_between_snapshots_without_changes(keyed, command, monkeypatch):
+    for number in range(2, 6):
+        keyed.compact(full=True)
+        keyed.write([{"id": number, "note": "n"}])
+    latest = keyed.latest_snapshot().id
+    reads = []
+
+    def act(look):
+        reads.append(look)
+        if look == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    committing(monkeypatch, act)
+    monkeypatch.setattr(type(keyed), "changes", lambda *_, **__: pa.table({"id": pa.array([], pa.int64())}))
+    code, out = command("tail", "db.t", "-f", "--from", "earliest")
+    assert (code, out) == (0, "")
+    assert len(reads) < latest
+
+
+def test_a_pause_may_be_longer_than_python_waits(keyed, command):
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    code, out = command("tail", "db.t", "-f", "--from", "now", "--every", "1e300")
+    timer.join()
+    assert (code, out) == (0, "")
 
 
 @pytest.mark.parametrize(

@@ -83,3 +83,15 @@ def test_paths_of_leaves_are_those_that_arrow_writes():
     assert list(found) == [path for f in schema for path in leaf_names(f.name, f.type)]
     assert found.pop("n") == "UNCOMPRESSED"
     assert set(found.values()) == {"ZSTD"}
+
+
+def test_a_column_with_the_path_of_a_member_is_compressed():
+    schema = schema_of({"a.b": "DOUBLE", "a": "ROW<b DOUBLE>", "c": "DOUBLE"})
+    bucket = Bucket(schema)
+    numbers = NUMBERS.view(np.float64)
+    nested = pa.StructArray.from_arrays([pa.array(numbers)], ["b"]).cast(schema.by_name["a"].type.to_arrow())
+    rows = pa.table([pa.array(numbers), nested, pa.array(numbers)], names=["a.b", "a", "c"])
+    (file,) = bucket.write(rows)
+    group = bucket.parquet(file).metadata.row_group(0)
+    assert [group.column(at).compression for at in range(3)] == ["ZSTD", "ZSTD", "UNCOMPRESSED"]
+    assert bucket.read(file).equals(rows)
