@@ -85,6 +85,7 @@ class TableWriter(Displayed):
         self._lane = lane
         self._given: set[str] = set()
         self._gaps: set[str] = set()
+        self._lacking: set[str] = set()
         self._progress = meter("write", "rows")
         self._failed = False
         self._fixed_counts: dict[bytes, int] = {}
@@ -147,8 +148,9 @@ class TableWriter(Displayed):
 
     @property
     def sometimes_absent(self) -> list[str]:
-        """The columns of the table that some dicts so far had, and others not."""
-        return [name for name in self._context.schema.names if name in self._gaps]
+        """The columns of the table that some rows so far had, and others not."""
+        gaps = self._gaps | (self._lacking & self._given)
+        return [name for name in self._context.schema.names if name in gaps]
 
     def _of_dicts(self, rows: Sequence[Mapping[str, Any]], first_row: int) -> pa.Table:
         """Return dicts as a table, and note the columns that only some of them have."""
@@ -162,6 +164,7 @@ class TableWriter(Displayed):
         """
         context = self._context
         self._given.update(table.column_names)
+        self._lacking.update(set(context.schema.names).difference(table.column_names))
         self._progress.advance(len(table))
         rows = conform_with_defaults(table, context.schema.fields, first_row=first_row)
         if not len(rows):

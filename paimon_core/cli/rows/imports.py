@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Iterator
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,6 +21,8 @@ from paimon_core.progress_meter import meter
 
 if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
+    from paimon_core.metadata.snapshot import Snapshot
+    from paimon_core.table.table import Table
 
 REJECTED = 3
 """The exit code of an import that wrote rows and put others into the file of rejects."""
@@ -28,7 +31,8 @@ REJECTED = 3
 def import_files(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Write the rows of files to a table in one commit; return ``REJECTED`` when rows were rejected, else 0.
 
-    Without ``--rejects`` a row that does not fit is an error, and nothing is written.
+    Without ``--rejects`` a row that does not fit is an error, and nothing is written. Nothing is written or replaced
+    either when all rows are rejected.
     """
     from paimon_core.files.columns import written_fields
     from paimon_core.files.reading import FileRules, read_split, rows_of_splits
@@ -56,10 +60,12 @@ def import_files(catalog: Catalog, args: argparse.Namespace, out: Output) -> int
         if rejects is not None:
             rejects.publish()  # before the commit: a row is in the table or in this file
 
-    data = pa.RecordBatchReader.from_batches(table.arrow_schema.remove_metadata(), rows())
     with rejects or contextlib.nullcontext():
-        is_overwrite = args.overwrite or args.overwrite_where is not None
-        snapshot = table.overwrite(data, args.overwrite_where) if is_overwrite else table.write(data)
+        batches = rows()
+        first = [*islice(batches, 1)]
+        # Where no row fits, the wrong files or options are likelier than a wish to empty the table.
+        is_lost = not first and rejects is not None and rejects.number > 0
+        snapshot = None if is_lost else _commit(table, chain(first, batches), args)
     result = {"table": table.name, "rows": read[0], "snapshot": None if snapshot is None else snapshot.id}
     done = "nothing was committed" if snapshot is None else f"snapshot {snapshot.id}"
     files = len({split.file.path for split in splits})
@@ -71,6 +77,12 @@ def import_files(catalog: Catalog, args: argparse.Namespace, out: Output) -> int
     text = f"{counted(read[0], 'row')} of {counted(files, 'file')}: {done}{note}"
     out.say(text, {**result, "columns_not_read": absent, "rejected": number})
     return REJECTED if number else 0
+
+
+def _commit(table: Table, batches: Iterator[pa.RecordBatch], args: argparse.Namespace) -> Snapshot | None:
+    data = pa.RecordBatchReader.from_batches(table.arrow_schema.remove_metadata(), batches)
+    is_overwrite = args.overwrite or args.overwrite_where is not None
+    return table.overwrite(data, args.overwrite_where) if is_overwrite else table.write(data)
 
 
 def _options(texts: list[str]) -> dict[str, Any]:

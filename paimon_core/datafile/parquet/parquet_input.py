@@ -89,7 +89,10 @@ class ParquetInput:
         for some, together in _steps(groups, rows):
             for decoded in decoded_batches(readers, together, some, use_threads=threads):
                 for batch in cut(decoded, batch_bytes) if repeating else (decoded,):
-                    arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
+                    # Arrow takes the column ``a.b`` for a member of ``a``, and decodes both.
+                    arrays = {
+                        n: array for n, array in zip(batch.schema.names, batch.columns, strict=True) if n in wanted
+                    }
                     if maps_are_lists:
                         arrays = {name: as_maps(array, name) for name, array in arrays.items()}
                     if int96:

@@ -88,6 +88,16 @@ def test_rows_of_parquet_are_rejected_with_their_values(table, command, tmp_path
     assert rejects(kept)[1]["row"] == {"id": 3, "name": "toolong", "price": 3}
 
 
+def test_rows_are_not_replaced_by_nothing_when_no_row_fits(table, command, tmp_path):
+    table.write([{"id": 1}])
+    (tmp_path / "a.csv").write_text(HEAD + "x,a,1\ny,b,2\n")
+    files = (tmp_path / "a.csv", "--rejects", tmp_path / "no")
+    code, out = command("import", "shop.orders", *files, "--overwrite")
+    assert (code, ids(table)) == (3, [1])
+    assert "0 rows of 1 file: nothing was committed; 2 rows rejected" in out
+    assert [r["place"] for r in rejects(tmp_path / "no")] == ["line 2", "line 3"]
+
+
 def test_no_file_is_written_without_rejects(table, command, tmp_path):
     (tmp_path / "a.csv").write_text(HEAD + "1,a,1\n")
     assert command("import", "shop.orders", tmp_path / "a.csv", "--rejects", tmp_path / "r")[0] == 0
@@ -147,7 +157,7 @@ def test_another_file_is_not_replaced(table, command, tmp_path):
     ],
 )
 def test_rejects_stay_when_the_rows_may_have_been_committed(table, command, tmp_path, monkeypatch, error, stays):
-    (tmp_path / "a.csv").write_text(HEAD + "x,a,1\n")
+    (tmp_path / "a.csv").write_text(HEAD + "x,a,1\n1,b,2\n")
 
     def write(self, data):
         data.read_all()

@@ -139,3 +139,11 @@ def test_files_with_every_timestamp_in_int96_are_read_exactly():
     file = bucket.put(values, use_deprecated_int96_timestamps=True)
     assert pq.ParquetFile(STORAGE.open_input(bucket.path(file))).metadata.schema.column(1).physical_type == "INT96"
     assert bucket.read(file).equals(values)
+
+
+def test_a_column_with_the_path_of_a_member_is_read_without_the_member():
+    bucket = Bucket(schema_of({"a": "ROW<b INT>", "a.b": "STRING", "t": "TIMESTAMP(9)"}))
+    rows = bucket.table({"a": [{"b": 1}], "a.b": ["x"], "t": pa.array([7], pa.timestamp("ns"))})
+    (file,) = bucket.write(rows)
+    fields = [f for f in bucket.schema.fields if f.name != "a"]
+    assert bucket.read(file, fields).equals(rows.select(["a.b", "t"]))

@@ -36,6 +36,24 @@ def test_columns_that_some_rows_set_to_null_are_told(warehouse, caplog, options)
     assert message.startswith("write to db.t: some rows have no value of n, s, which becomes null")
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_columns_that_some_batches_set_to_null_are_told(warehouse, caplog, order):
+    table = table_of(warehouse, primary_key="id")
+    batches = [pa.table({"id": [1], "n": [1], "s": ["a"]}), pa.table({"id": [2], "n": [2]})]
+    with caplog.at_level(logging.WARNING):
+        table.write(iter(batches[::order]))
+    [message] = caplog.messages
+    assert message.startswith("write to db.t: some rows have no value of s, which becomes null")
+
+
+def test_a_column_that_the_write_adds_is_lost_by_no_row(warehouse, caplog):
+    table = table_of(warehouse, primary_key="id", options={"write.merge-schema": "true"})
+    batches = [pa.table({"id": [1], "n": [1], "s": ["a"]}), pa.table({"id": [2], "n": [2], "s": ["b"], "new": [1]})]
+    with caplog.at_level(logging.WARNING):
+        table.write(iter(batches))
+    assert caplog.messages == []
+
+
 @pytest.mark.parametrize(
     "options",
     [{}, {"primary_key": "id", "options": {"merge-engine": "partial-update"}}],
