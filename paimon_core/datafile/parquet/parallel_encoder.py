@@ -7,7 +7,7 @@ one writer of Arrow writes. Memory: the encoded bytes of one row group.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +18,8 @@ from paimon_core.parallel_work import own_processors, run_parallel
 
 LEAST_VALUES = 1 << 18
 """The minimum number of values of a first row group that is worth several threads."""
+LEAST_ROWS = 1 << 14
+"""The minimum number of its rows: a file for a column costs as much time as encoding about ten thousand numbers."""
 _MAGIC = b"PAR1"
 
 # The field ids of format/parquet.thrift.
@@ -29,7 +31,9 @@ _UNPACKED, _PACKED, _DATA_PAGE, _DICTIONARY_PAGE = 6, 7, 9, 11
 
 def is_worth_threads(rows: pa.Table) -> bool:
     """Whether the columns of a row group are encoded at the same time: they are many values and processors are idle."""
-    return rows.num_columns > 1 and rows.num_columns * len(rows) >= LEAST_VALUES and own_processors() > 1
+    if rows.num_columns < 2 or len(rows) < LEAST_ROWS or rows.num_columns * len(rows) < LEAST_VALUES:
+        return False
+    return own_processors() > 1
 
 
 class ParallelEncoder:
@@ -38,6 +42,7 @@ class ParallelEncoder:
     def __init__(self, schema: pa.Schema, settings: Mapping[str, Any]) -> None:
         self._schema = schema
         self._settings = settings
+        self._by_column = settings_by_column(schema.names, settings)
         self._at = len(_MAGIC)
         self._rows = 0
         self._groups: list[Struct] = []
@@ -71,24 +76,48 @@ class ParallelEncoder:
     def _encoded(self, rows: pa.Table, at: int) -> tuple[pa.Buffer, Struct]:
         """Return the pages of a column, and the row group of the footer with its chunks."""
         column = self._schema.field(at)
-        data = self._file(pa.Table.from_arrays([rows.column(at)], schema=pa.schema([column])))
+        alone = pa.Table.from_arrays([rows.column(at)], schema=pa.schema([column]))
+        data = _file(alone, self._by_column[column.name])
         pages, footer = _split(data)
         return pages, parse_struct(footer)[_ROW_GROUPS][1][1][0]
 
-    def _file(self, rows: pa.Table) -> pa.Buffer:
-        sink = pa.BufferOutputStream()
-        with pq.ParquetWriter(sink, rows.schema, **self._settings) as writer:
-            if len(rows):
-                writer.write_table(rows, len(rows))
-        return sink.getvalue()
-
     def footer(self) -> bytes:
         """Return the footer of the file with all encoded row groups."""
-        _, footer = _split(self._file(self._schema.empty_table()))
+        _, footer = _split(_file(self._schema.empty_table(), self._settings))
         tree = parse_struct(footer)
         tree[_FILE_ROWS] = (I64, self._rows)
         tree[_ROW_GROUPS] = (LIST, (STRUCT, self._groups))
         return serialize_struct(tree)
+
+
+def settings_by_column(names: Iterable[str], settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return for each column the settings without the parts for other columns.
+
+    Arrow goes through all parts for each writer, so the parts of many columns would take longer than the encoding.
+    """
+    common = {name: value for name, value in settings.items() if not isinstance(value, list | dict)}
+    found = {name: {**common} for name in names}
+    for setting, value in settings.items():
+        if not isinstance(value, list | dict):
+            continue
+        for own in found.values():
+            own[setting] = type(value)()
+        for path in value:
+            ends = [at for at, letter in enumerate(path) if letter == "."]
+            for name in {path, *(path[:at] for at in ends)} & found.keys():
+                if isinstance(value, list):
+                    found[name][setting].append(path)
+                else:
+                    found[name][setting][path] = value[path]
+    return found
+
+
+def _file(rows: pa.Table, settings: Mapping[str, Any]) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    with pq.ParquetWriter(sink, rows.schema, **settings) as writer:
+        if len(rows):
+            writer.write_table(rows, len(rows))
+    return sink.getvalue()
 
 
 def _split(data: pa.Buffer) -> tuple[pa.Buffer, bytes]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.datafile.parquet import parallel_encoder
-from paimon_core.datafile.parquet.parallel_encoder import ParallelEncoder, is_worth_threads
+from paimon_core.datafile.parquet.parallel_encoder import ParallelEncoder, is_worth_threads, settings_by_column
 from paimon_core.errors import StorageError
 from paimon_core.parallel_work import own_processors, run_parallel
 from tests.support.data_files import STORAGE, Bucket, schema_of
@@ -64,6 +64,7 @@ def encoders(monkeypatch):
 
     monkeypatch.setattr(ParallelEncoder, "__init__", created)
     monkeypatch.setattr(parallel_encoder, "LEAST_VALUES", 1000)
+    monkeypatch.setattr(parallel_encoder, "LEAST_ROWS", 100)
     return found
 
 
@@ -97,8 +98,29 @@ def test_small_files_and_busy_processors_use_one_thread(monkeypatch):
     assert is_worth_threads(rows)
     assert not is_worth_threads(rows.slice(1))
     assert not is_worth_threads(rows.select(["a"]))
+    many = pa.table([range(parallel_encoder.LEAST_ROWS)] * 40, names=[f"c{at}" for at in range(40)])
+    assert is_worth_threads(many)
+    assert not is_worth_threads(many.slice(1)), "a file for each column takes longer than its few rows"
     processors(monkeypatch, 1)
     assert not is_worth_threads(rows)
+
+
+def test_each_column_has_only_its_own_settings():
+    settings = {
+        "compression": {"a": "none", "b": "zstd", "b.c": "zstd", "b.list.element": "snappy"},
+        "use_dictionary": ["b.c", "a"],
+        "column_encoding": None,
+        "write_page_checksum": True,
+    }
+    found = settings_by_column(["a", "b", "b.c", "x"], settings)
+    same = {"column_encoding": None, "write_page_checksum": True}
+    b = {"b": "zstd", "b.c": "zstd", "b.list.element": "snappy"}
+    assert found == {
+        "a": {"compression": {"a": "none"}, "use_dictionary": ["a"], **same},
+        "b": {"compression": b, "use_dictionary": ["b.c"], **same},
+        "b.c": {"compression": {"b.c": "zstd"}, "use_dictionary": ["b.c"], **same},
+        "x": {"compression": {}, "use_dictionary": [], **same},
+    }
 
 
 def test_threads_of_parallel_work_share_the_processors(monkeypatch):
