@@ -233,9 +233,7 @@ class TableWriter(Displayed):
             self._sequences.read({part.partition for part in parts})
             for part in parts:
                 self._writer(part.partition, part.bucket)
-            if (
-                self._context.is_keyed and not self._context.is_postponed
-            ):  # rows are only buffered here: threads would not make this faster
+            if self._context.is_keyed and not self._context.is_postponed:  # they are only buffered: threads do not help
                 for part in parts:
                     self._add(part)
             else:
