@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from paimon_core.table.table import Table
     from paimon_core.table.view import TableView
 
+_MOST_ROWS = 1 << 62
+"""More rows than any table has; Arrow and DuckDB take no larger number."""
+
 
 def view_of(catalog: Catalog, args: argparse.Namespace) -> Table | TableView:
     """Open the table at the branch and at the snapshot, tag or time that the arguments name."""
@@ -97,7 +100,10 @@ def nothing_of(count: int) -> str:
 
 
 def checked_count(number: int) -> int:
-    """Return a number of rows of an argument; raises InvalidRequest when it is negative."""
+    """Return a number of rows of an argument, at most more than any table has.
+
+    Raises InvalidRequest when it is negative.
+    """
     if number < 0:
         raise InvalidRequest(f"the number of rows must be 0 or more, not {number}")
-    return number
+    return min(number, _MOST_ROWS)

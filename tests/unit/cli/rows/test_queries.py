@@ -112,6 +112,18 @@ def test_wrong_sql_is_told(orders, command, query, problem):
     assert out.count("\n") == 1
 
 
+@pytest.mark.parametrize("words", [("head", "-n"), ("sample", "-n"), ("tail", "-n"), ("changes", "--limit")])
+def test_more_rows_may_be_wanted_than_a_number_of_64_bits_says(orders, command, words):
+    name, option = words
+    code, out = command(name, "shop.orders", option, "9" * 30, "--json")
+    assert (code, len(json.loads(out)) > 2) == (0, True)
+
+
+def test_sql_takes_every_limit(orders, command):
+    code, out = command("sql", "SELECT * FROM shop.orders", "--limit", "9" * 30, "--json")
+    assert (code, len(json.loads(out)) > 2) == (0, True)
+
+
 def test_sql_tells_that_rows_are_left_out(orders, command):
     code, out = command("sql", "SELECT id FROM shop.orders", "--limit", 2)
     assert code == 0
