@@ -9,5 +9,8 @@ Core types and functions:
 - ``Invariant``: a rule that every table keeps
 - ``CheckRun``: the settings of a run, and the metadata that it has read
 - ``CheckedFiles``: the live files of one snapshot, updated from snapshot to snapshot
+- ``CheckedEntries``: manifest entries as columns, with hashes of their identities and records
+- ``LiveParts``: the live files in parts
+- ``KnownNames``: the names of all checked files, as hashes
 - ``check``: checks a table
 """

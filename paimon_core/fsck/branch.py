@@ -18,7 +18,7 @@ from paimon_core.fsck.history.snapshot_chain import Step, steps_of
 from paimon_core.fsck.indexes import check_indexes
 from paimon_core.fsck.live_files import CheckedFiles
 from paimon_core.fsck.schemas import check_schema_of, check_schemas
-from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
+from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.progress_meter import meter
 
@@ -57,7 +57,7 @@ def check_branch(run: CheckRun) -> None:
             check_unique_keys(run, last.files, last.snapshot, last.location)
 
     def check_tagged(files: CheckedFiles, snapshot: Snapshot, location: Location) -> None:
-        check_files(run, files.entries.values(), location, _visit(run, location))
+        check_files(run, files.live, location, _visit(run, location))
         check_indexes(run, files, snapshot, location)
 
     check_tags(run, check_tagged)
@@ -80,15 +80,16 @@ def _visit(run: CheckRun, location: Location, *, changelog: bool = False) -> Vis
 def _check_step(run: CheckRun, step: Step, buckets: Buckets) -> None:
     location = step.location
     check_schema_of(run, step.snapshot, location)
-    here = step.files.entries
-    added = list(here.values()) if step.before is None else [e for e in step.delta if e.identity in here]
-    added = [e for e in added if e.kind is FileKind.ADD]
+    live = step.files.live
+    added = list(live)
+    if step.before is not None:
+        added = [part.filter(part.added & (live.find(part.identity) >= 0)) for part in step.delta]
     check_files(run, added, location, _visit(run, location))
     check_files(run, step.changelog or (), location, _visit(run, location, changelog=True))
-    buckets.check(step.files, added, location)
+    buckets.check(live, added, location)
     # Deletion vectors that were checked before are still correct, unless the snapshot deleted the data file of a
     # vector.
     before, now = step.before, step.snapshot
     same = before is not None and (before.index_manifest, before.statistics) == (now.index_manifest, now.statistics)
-    if not same or any(e.kind is FileKind.DELETE for e in step.delta):
+    if not same or not all(part.added.all() for part in step.delta):
         check_indexes(run, step.files, now, location)

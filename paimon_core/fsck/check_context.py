@@ -1,23 +1,29 @@
 """CheckRun: the state of one check of one table, which all modules of the check share.
 
 Each file is read once, and findings about a file are reported once. The check holds in memory the files of one
-snapshot, a name and a number for every referenced file, and some directory listings.
+snapshot as columns, two numbers for every referenced file, and some directory listings.
 """
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from paimon_core.errors import CorruptTable
+from paimon_core.fsck.checked_entries import CheckedEntries
 from paimon_core.fsck.finding_collector import FindingCollector, Location
+from paimon_core.fsck.known_names import KnownNames
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry, ManifestFile
+from paimon_core.metadata.manifests.entries import ManifestFile
 from paimon_core.progress_meter import Meter, meter
 from paimon_core.storage.paths import component
 
 KEPT_LISTINGS = 1024
 """Maximum number of directory listings in memory."""
+CACHED_ENTRIES = 10_000
+"""Manifests with more entries are not cached, but decoded again when a tag or a later snapshot needs them."""
 
 
 @dataclass
@@ -28,11 +34,10 @@ class CheckRun:
     collector: FindingCollector
     reached: set[str] = field(default_factory=set)
     """The paths of the referenced metadata and index files that have been checked so far."""
-    data: dict[str, int] = field(default_factory=dict)
-    """Names of data files and extra files.
-
-    The value is a hash of the data file's manifest entry, or 0 for an extra file.
-    """
+    files: KnownNames = field(default_factory=KnownNames)
+    """Names of data files, each with a hash of values of its manifest entry."""
+    extra_files: KnownNames = field(default_factory=KnownNames)
+    """Names of extra files."""
     schema_ids: set[int] = field(default_factory=set)
     """The schema ids of the branch."""
     broken: set[str] = field(default_factory=set)
@@ -43,6 +48,8 @@ class CheckRun:
     """Counts the files whose rows a deep check reads."""
     _listings: OrderedDict[str, dict[str, int]] = field(default_factory=OrderedDict)
     _manifests: set[str] = field(default_factory=set)
+    _unseen: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """For each listed directory: its files that are not known to be referenced (-1: it has directories); all files."""
 
     @property
     def deep(self) -> bool:
@@ -84,11 +91,32 @@ class CheckRun:
                 return self._listings[directory][name]
             if not self.context.storage.exists(path):
                 return None  # if the file exists, it was created after the listing
+        self._list(directory)
+        return self._listings[directory].get(name)
+
+    def listing(self, directory: str) -> dict[str, int]:
+        """Return the sizes of the files of a directory by name, from a listing of this check or a new one."""
+        if directory not in self._listings:
+            self._list(directory)
+        return self._listings[directory]
+
+    def reach(self, directory: str, count: int) -> None:
+        """Record that ``count`` more of the listed files of a directory are referenced data files."""
+        unseen, total = self._unseen[directory]
+        self._unseen[directory] = (unseen - count if unseen >= 0 else -1, total)
+
+    def complete(self, directory: str) -> int | None:
+        """Return the number of files of a directory if a listing had only referenced data files, otherwise None."""
+        unseen, total = self._unseen.get(directory, (-1, 0))
+        return total if unseen == 0 else None
+
+    def _list(self, directory: str) -> None:
         entries = self.context.storage.list(directory)
         self._listings[directory] = {e.name: e.size for e in entries if not e.is_directory}
+        is_nested = len(self._listings[directory]) < len(entries)
+        self._unseen[directory] = (-1 if is_nested else len(entries), len(entries))
         if len(self._listings) > KEPT_LISTINGS:
             self._listings.popitem(last=False)
-        return self._listings[directory].get(name)
 
     def manifests_of(self, name: str | None, size: int | None, location: Location) -> list[ManifestFile] | None:
         """Return the manifests of the manifest list ``name``; [] when the name is None.
@@ -111,7 +139,7 @@ class CheckRun:
             return found if all(plain) else None
         return None  # type: ignore[unreachable]  # an error that guarding() has reported
 
-    def entries(self, manifest: ManifestFile, location: Location) -> list[ManifestEntry] | None:
+    def entries(self, manifest: ManifestFile, location: Location) -> CheckedEntries | None:
         """Return the entries of a manifest; None when it cannot be read.
 
         When a manifest is first read, problems become findings, and the numbers that its manifest list records are
@@ -125,7 +153,9 @@ class CheckRun:
             self.collector.incomplete = True
             return None
         try:
-            found = self.context.manifests.read_manifest(manifest.file_name)
+            few = manifest.num_added_files + manifest.num_deleted_files <= CACHED_ENTRIES
+            read = self.context.manifests.read_entries(manifest.file_name, keep=few)
+            found = CheckedEntries.of(read, whole=self.deep)
         except Exception as error:
             if first:
                 with self.collector.guarding("I6", location, path):
@@ -135,26 +165,25 @@ class CheckRun:
             self._check_manifest(manifest, found, path, location)
         return found
 
-    def _check_manifest(
-        self, manifest: ManifestFile, found: list[ManifestEntry], path: str, location: Location
-    ) -> None:
+    def _check_manifest(self, manifest: ManifestFile, found: CheckedEntries, path: str, location: Location) -> None:
         """Check the file counts and value ranges that a manifest list records for a manifest (I18, I19)."""
-        kinds = Counter(e.kind for e in found)
+        added = int(np.count_nonzero(found.added))
+        deleted = len(found) - added
         recorded = (manifest.num_added_files, manifest.num_deleted_files)
         self.collector.check("I18")
-        if (kinds[FileKind.ADD], kinds[FileKind.DELETE]) != recorded:
+        if (added, deleted) != recorded:
             self.collector.find(
                 "I18",
                 location,
-                f"{path} adds {kinds[FileKind.ADD]} files and deletes {kinds[FileKind.DELETE]}, "
-                f"but {recorded[0]} and {recorded[1]} are recorded",
+                f"{path} adds {added} files and deletes {deleted}, but {recorded[0]} and {recorded[1]} are recorded",
                 path=path,
             )
-        for what, low, high, values in (
-            ("bucket", manifest.min_bucket, manifest.max_bucket, {e.bucket for e in found}),
-            ("level", manifest.min_level, manifest.max_level, {e.file.level for e in found}),
+        for what, low, high in (
+            ("bucket", manifest.min_bucket, manifest.max_bucket),
+            ("level", manifest.min_level, manifest.max_level),
         ):
-            outside = sorted(v for v in values if low is not None and high is not None and not low <= v <= high)
+            values = np.unique(found.columns.numbers[what]).tolist()
+            outside = [v for v in values if low is not None and high is not None and not low <= v <= high]
             if outside:
                 self.collector.find(
                     "I19",

@@ -45,7 +45,7 @@ def _check_index(run: CheckRun, file: IndexFile, location: Location) -> bool:
 def _check_vectors(
     run: CheckRun, files: CheckedFiles, entry: IndexEntry, seen: dict[str, str], location: Location, *, readable: bool
 ) -> None:
-    live = {e.file.file_name: e.file for e in files.buckets.get((entry.partition, entry.bucket), {}).values()}
+    live = files.live.row_counts((entry.partition, entry.bucket)) if entry.file.vectors else {}
     for vector in entry.file.vectors or ():
         name, count = vector.data_file, vector.cardinality
         run.collector.check("I16")
@@ -54,12 +54,12 @@ def _check_vectors(
             problem = f"has two of them, in {seen[name]} and in {entry.file.file_name}"
         elif name not in live:
             problem, level = "is not live in its bucket", Level.WARNING  # left by Java's full compactions
-        elif count is not None and not 0 < count <= live[name].row_count:
-            problem = f"has {live[name].row_count} rows, {count} of them deleted"
+        elif count is not None and not 0 < count <= live[name]:
+            problem = f"has {live[name]} rows, {count} of them deleted"
         elif run.deep and readable and (entry.file.file_name, vector.offset) not in run.vectors:
             run.vectors.add((entry.file.file_name, vector.offset))
             try:
-                read_vector(run.context, entry.file.file_name, vector, live[name].row_count)
+                read_vector(run.context, entry.file.file_name, vector, live[name])
             except PaimonError as error:
                 run.broken.add(name)
                 problem = f"cannot be read with it: {error}"

@@ -292,8 +292,14 @@ class FsspecStorage(Storage):
             self.bounds.check_entry(path)
 
 
+@functools.cache
+def _machine() -> str:
+    """Return the name of this machine; asking the system takes as long as formatting the version of a file."""
+    return os.uname().nodename
+
+
 def _version(size: int, modified: float, inode: int) -> str:
-    return f"{size}:{modified!r}:{inode}@{os.uname().nodename}"
+    return f"{size}:{modified!r}:{inode}@{_machine()}"
 
 
 def _is_same_elsewhere(found: str, listed: str) -> bool:

@@ -27,6 +27,11 @@ def component(name: str) -> str:
     return name
 
 
+def is_plain(text: str) -> bool:
+    """Whether a text, of one or more names, has no character that a path component must not have."""
+    return _NAME.fullmatch(text) is not None
+
+
 def identifier(name: str, what: str) -> str:
     """Return ``name`` when it is allowed in a path; raises InvalidRequest otherwise.
 

@@ -4,38 +4,111 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+import numpy as np
+
+from paimon_core.codec.avro.columns import Mask
+from paimon_core.codec.avro.items import texts_of
 from paimon_core.fsck.check_context import CheckRun
+from paimon_core.fsck.checked_entries import CheckedEntries
+from paimon_core.fsck.files.listed_files import listed
 from paimon_core.fsck.finding_collector import Location
+from paimon_core.fsck.known_names import name_hashes
 from paimon_core.metadata.manifests.entries import ManifestEntry
+from paimon_core.metadata.manifests.entry_columns import EntryColumns
 from paimon_core.storage.paths import POSTPONE_BUCKET
 
 DEEPEST_LEVEL = 100
 """The highest valid level; files at a higher level are reported."""
+_VALUES = 10_000
+"""The number of entries of which values are created at a time."""
 Visit = Callable[[ManifestEntry, str], None]
 """A function that is called with the entry and the path of each new file that exists."""
 
 
-def check_files(
-    run: CheckRun, entries: Iterable[ManifestEntry], location: Location, visit: Visit | None = None
+def check_files(run: CheckRun, parts: Iterable[CheckedEntries], location: Location, visit: Visit | None = None) -> None:
+    """Check each file that was not checked before; call ``visit`` for each of these files that exists.
+
+    In a check without ``visit``, values are created only of entries for which there may be a finding.
+    """
+    found = [part for part in parts if len(part)]
+    compared = [_compared(run, part) for part in found]
+    seen = [np.zeros(len(part), bool) for part in found]
+    if visit is None:
+        usual = [is_new & ~_may_be_wrong(run, part.columns) for part, (is_new, _) in zip(found, compared, strict=True)]
+        seen = listed(run, found, usual)
+    for part, (is_new, conflicts), is_seen in zip(found, compared, seen, strict=True):
+        run.collector.check("I9", len(part))
+        for invariant in ("I6", "I12", "I13", "I15", "I18", "I35"):
+            run.collector.check(invariant, int(np.count_nonzero(is_seen)))
+        _check_alone(run, part, conflicts | (is_new & ~is_seen), conflicts, location, visit)
+
+
+def _check_alone(
+    run: CheckRun, part: CheckedEntries, chosen: Mask, conflicts: Mask, location: Location, visit: Visit | None
 ) -> None:
-    """Check each file that was not checked before; call ``visit`` for each of these files that exists."""
-    for entry in entries:
-        file = entry.file
-        what = hash((entry.partition, entry.bucket, file.file_size, file.row_count, file.schema_id))
-        run.data.update(dict.fromkeys(file.extra_files, 0))
-        run.collector.check("I9")
-        if file.file_name not in run.data:
-            run.data[file.file_name] = what
+    rows = np.flatnonzero(chosen)
+    for some in np.split(rows, range(_VALUES, len(rows), _VALUES)):
+        for conflict, entry in zip(conflicts[some].tolist(), part.columns.entries(some), strict=True):
+            if conflict:
+                run.collector.find(
+                    "I9",
+                    location,
+                    f"{location.holder}: file {entry.file.file_name} of bucket {entry.bucket} is recorded elsewhere "
+                    "with another partition, bucket, size, number of rows or schema: one name is used for two files",
+                )
+                continue
             with run.collector.guarding("I6", location):
                 _check_record(run, entry, location)
                 _check_file(run, entry, location, visit)
-        elif run.data[file.file_name] != what:
-            run.collector.find(
-                "I9",
-                location,
-                f"{location.holder}: file {file.file_name} of bucket {entry.bucket} is recorded elsewhere with another "
-                "partition, bucket, size, number of rows or schema: one name is used for two files",
-            )
+
+
+def _compared(run: CheckRun, part: CheckedEntries) -> tuple[Mask, Mask]:
+    """Record the names of the files; return which files are new, and which have the name of another file (I9)."""
+    names, what = part.columns.name_digest, part.what
+    is_extra = run.extra_files.find(names)[0] | _extra_before(run, part)
+    known, before = run.files.find(names)
+    _, first, group = np.unique(names, return_index=True, return_inverse=True)
+    earlier = np.ones(len(part), bool)
+    earlier[first] = False
+    is_new = ~known & ~is_extra & ~earlier
+    before = np.where(known, before, what[first][group])
+    run.files.add(names[is_new], what[is_new])
+    return is_new, is_extra | (~is_new & (before != what))
+
+
+def _extra_before(run: CheckRun, part: CheckedEntries) -> Mask:
+    """Record the names of extra files; return which files have the name of one of their or an earlier entry."""
+    out = np.zeros(len(part), bool)
+    codes, _ = part.columns.codes("extra_files")
+    _, rows = np.unique(codes, return_index=True)
+    first: dict[str, int] = {}
+    for row, extras in zip(rows.tolist(), part.columns.column("extra_files", rows), strict=True):
+        for name in extras:
+            first[name] = min(row, first.get(name, row))
+    if first:
+        hashes = name_hashes(list(first))
+        run.extra_files.add(*np.unique(hashes, return_index=True))
+        order = np.argsort(hashes)
+        at = np.minimum(np.searchsorted(hashes[order], part.columns.name_digest), len(order) - 1)
+        since = np.array(list(first.values()))[order][at]
+        out = (hashes[order][at] == part.columns.name_digest) & (np.arange(len(part)) >= since)
+    return out
+
+
+def _may_be_wrong(run: CheckRun, columns: EntryColumns) -> Mask:
+    """Return a mask of the entries that are checked as values: unusual ones, and those with invalid numbers."""
+    numbers = columns.numbers
+    bucket, total, deletes = numbers["bucket"], numbers["total_buckets"], numbers["delete_row_count"]
+    out = (bucket < POSTPONE_BUCKET) | (bucket == -1) | ((total > 0) & (bucket >= total))
+    out |= numbers["min_sequence_number"] > numbers["max_sequence_number"]
+    out |= numbers["level"] > DEEPEST_LEVEL
+    wrong = (deletes < 0) | (deletes > numbers["row_count"])
+    out |= wrong & ~columns.nulls["delete_row_count"] if "delete_row_count" in columns.nulls else wrong
+    out |= ~np.isin(numbers["schema_id"], list(run.schema_ids))
+    out |= columns.spans["external_path"].lengths >= 0
+    codes, extras = columns.codes("extra_files")
+    mask: Mask = out | np.array([bool(texts_of(text)) for text in extras], bool)[codes]
+    return mask
 
 
 def _check_file(run: CheckRun, entry: ManifestEntry, location: Location, visit: Visit | None) -> None:
@@ -51,7 +124,6 @@ def _check_file(run: CheckRun, entry: ManifestEntry, location: Location, visit: 
         return
     path, *extras = context.file_paths(entry.partition, entry.bucket, file)
     for extra in extras:
-        run.data[extra.rpartition("/")[2]] = 0
         run.has_file(extra, location)
     if not run.has_file(path, location, file.file_size):
         run.broken.add(file.file_name)

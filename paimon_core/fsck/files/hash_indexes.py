@@ -50,12 +50,13 @@ def check_hash_indexes(run: CheckRun, files: CheckedFiles, snapshot: Snapshot, l
         if known is not entry.file:
             _find(run, location, (entry.partition, entry.bucket), "has two hash indexes")
     live: dict[bytes, list[ManifestEntry]] = {}
-    for (partition, bucket), entries in files.buckets.items():
-        if not entries or bucket < 0:
+    for partition, bucket in files.live.places():
+        if bucket < 0:
             continue
         run.collector.check("I15")
         if bucket in indexes.get(partition, {}):
-            live.setdefault(partition, []).extend(entries.values())
+            if run.deep:
+                live.setdefault(partition, []).extend(files.live.entries((partition, bucket)))
         else:
             _find(run, location, (partition, bucket), "has files and no hash index")
     for partition, of_partition in indexes.items() if run.deep else ():

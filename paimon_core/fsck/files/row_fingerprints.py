@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.codec.binary_row.bucket_hash import hash_rows
-from paimon_core.fsck.live_files import Place
+from paimon_core.fsck.checked_entries import Place
 from paimon_core.lsm.key_order import key_order
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile

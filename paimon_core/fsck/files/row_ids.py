@@ -8,9 +8,10 @@ import numpy as np
 
 from paimon_core.errors import PaimonError, UnsupportedFeature
 from paimon_core.fsck.check_context import CheckRun
+from paimon_core.fsck.checked_entries import Place
 from paimon_core.fsck.files.row_fingerprints import vectors_at
 from paimon_core.fsck.finding_collector import Location
-from paimon_core.fsck.live_files import CheckedFiles, Place
+from paimon_core.fsck.live_files import CheckedFiles
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.read.bucket_reader import BucketReader
@@ -29,8 +30,8 @@ def check_row_ids(run: CheckRun, files: CheckedFiles, snapshot: Snapshot, locati
     run.collector.check("I36")
     vectors = vectors_at(run.context, snapshot)
     ranges, read = [], [np.zeros(0, np.int64)]
-    for place, entries in files.buckets.items():
-        for file in (e.file for e in entries.values()):
+    for place, entries in files.live.buckets():
+        for file in (e.file for e in entries):
             deleted = file.file_name in vectors.get(place, {})
             stated = file.first_row_id is not None and ROW_ID not in (file.write_cols or ())
             if stated:

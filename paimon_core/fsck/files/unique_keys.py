@@ -7,9 +7,10 @@ import pyarrow as pa
 
 from paimon_core.errors import PaimonError, UnsupportedFeature
 from paimon_core.fsck.check_context import CheckRun
+from paimon_core.fsck.checked_entries import Place
 from paimon_core.fsck.files.row_fingerprints import vectors_at
 from paimon_core.fsck.finding_collector import Location
-from paimon_core.fsck.live_files import CheckedFiles, Place
+from paimon_core.fsck.live_files import CheckedFiles
 from paimon_core.lsm.key_order import key_order
 from paimon_core.lsm.order_codes import order_codes
 from paimon_core.lsm.sorted_run import SortedRun, by_key
@@ -26,8 +27,8 @@ def check_unique_keys(run: CheckRun, files: CheckedFiles, snapshot: Snapshot, lo
         run.collector.skip("I17", "the table has no primary key with deletion vectors")
         return
     known = vectors_at(context, snapshot)
-    for place, entries in files.buckets.items():
-        above = [e.file for e in entries.values() if e.file.level > 0]
+    for place, entries in files.live.buckets():
+        above = [e.file for e in entries if e.file.level > 0]
         if not above:
             continue
         try:

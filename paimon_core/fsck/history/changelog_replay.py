@@ -5,6 +5,8 @@ A snapshot is settled when its changelog and the earlier changelogs together con
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -12,11 +14,12 @@ import pyarrow.compute as pc
 
 from paimon_core.errors import PaimonError
 from paimon_core.fsck.check_context import CheckRun
+from paimon_core.fsck.checked_entries import Place
 from paimon_core.fsck.files.row_fingerprints import Fingerprint, fingerprint, state_of, vectors_at
 from paimon_core.fsck.finding import Level
 from paimon_core.fsck.finding_collector import Location
-from paimon_core.fsck.history.snapshot_chain import Step
-from paimon_core.fsck.live_files import CheckedFiles, Place
+from paimon_core.fsck.history.snapshot_chain import Step, values_of
+from paimon_core.fsck.live_files import CheckedFiles
 from paimon_core.lsm.levels import num_levels
 from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
@@ -78,11 +81,11 @@ class Replay:
             if step.snapshot.id == 1 and step.changelog is not None:
                 self.known, self.since = Fingerprint(), 0
         if self.known is not None:
-            self._add_changes(step.changelog or [])
+            self._add_changes(values_of(step.changelog or []))
         if not self._settled(step.files):
             return
         if self.known is None:
-            self.known, self.since = self._state(step.files.buckets, step.snapshot), step.snapshot.id
+            self.known, self.since = self._state(step.files.live.buckets(), step.snapshot), step.snapshot.id
         else:
             self.last = (step.snapshot, step.location, self.delta)
 
@@ -96,18 +99,20 @@ class Replay:
     def _settled(self, files: CheckedFiles) -> bool:
         """Whether a snapshot with these files is settled."""
         options = self.run.context.options
+        levels = files.live.levels()
         if options["changelog-producer"] == "lookup":
-            return all(e.file.level > 0 for e in files.entries.values())
-        levels = {e.file.level for e in files.entries.values()}
+            return all(level > 0 for level in levels)
         return len(levels) < 2 and min(levels, default=num_levels(options)) >= num_levels(options) - 1
 
-    def _state(self, buckets: dict[Place, dict[object, ManifestEntry]], snapshot: Snapshot) -> Fingerprint | None:
+    def _state(
+        self, buckets: Iterable[tuple[Place, Iterable[ManifestEntry]]], snapshot: Snapshot
+    ) -> Fingerprint | None:
         # All levels are merged: snapshots from before the use of deletion vectors may have one key in several levels.
         # With deletion vectors, a merge of all levels gives the same rows.
         context = self.run.context.merging_level_0()
         try:
             vectors = vectors_at(context, snapshot)
-            return state_of(context, ((p, e.values()) for p, e in buckets.items()), self.fields, vectors)
+            return state_of(context, buckets, self.fields, vectors)
         except PaimonError as error:
             self.run.collector.skip("I20", str(error))
             return None
@@ -133,12 +138,13 @@ class Replay:
         if self.known is None or self.last is None:
             return
         snapshot, location, delta = self.last
-        files, is_read = CheckedFiles(), False
+        buckets: defaultdict[Place, list[ManifestEntry]] = defaultdict(list)
+        is_read = False
         with self.run.collector.guarding("I20", location):
             for entry in self.run.context.manifests.entries_of(snapshot):
-                files.buckets[entry.partition, entry.bucket][entry.identity] = entry
+                buckets[entry.partition, entry.bucket].append(entry)
             is_read = True
-        found = self._state(files.buckets, snapshot) if is_read else None
+        found = self._state(buckets.items(), snapshot) if is_read else None
         if found is None:
             return
         self.run.collector.check("I20")

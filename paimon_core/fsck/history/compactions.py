@@ -30,12 +30,13 @@ def check_compaction(run: CheckRun, step: Step) -> None:
     if reason := _incomparable(run, step):
         collector.skip("I11", reason)
         return
-    spread = {e.partition for e in step.delta if e.bucket == POSTPONE_BUCKET}
+    delta = step.changes()
+    spread = {e.partition for e in delta if e.bucket == POSTPONE_BUCKET}
     if spread:
         collector.skip("I11", "compactions that move rows out of the postpone bucket change what readers see")
-    for place in {(e.partition, e.bucket) for e in step.delta if e.partition not in spread}:
-        after = step.files.buckets.get(place, {})
-        changes = [e for e in step.delta if (e.partition, e.bucket) == place]
+    for place in {(e.partition, e.bucket) for e in delta if e.partition not in spread}:
+        after = {e.identity: e for e in step.files.live.entries(place)}
+        changes = [e for e in delta if (e.partition, e.bucket) == place]
         before = {**after, **{e.identity: e for e in changes if e.kind is FileKind.DELETE}}
         for entry in changes:
             if entry.kind is FileKind.ADD:
@@ -97,7 +98,7 @@ def check_readable(run: CheckRun, files: CheckedFiles, snapshot: Snapshot, locat
     """Read and merge all rows of a snapshot, as readers do; report a failure (I10)."""
     try:
         vectors = vectors_at(run.context, snapshot)
-        state_of(run.context, ((place, e.values()) for place, e in files.buckets.items()), (), vectors)
+        state_of(run.context, files.live.buckets(), (), vectors)
         run.collector.check("I10")
     except UnsupportedFeature as error:
         run.collector.skip("I10", str(error))

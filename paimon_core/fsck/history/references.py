@@ -9,12 +9,12 @@ from dataclasses import fields
 from paimon_core.codec.json_text import parse_json
 from paimon_core.errors import CorruptTable
 from paimon_core.fsck.check_context import CheckRun
+from paimon_core.fsck.checked_entries import CheckedEntries
 from paimon_core.fsck.finding import Level
 from paimon_core.fsck.finding_collector import Location
 from paimon_core.fsck.history.snapshot_chain import entries_below
 from paimon_core.fsck.live_files import CheckedFiles
 from paimon_core.fsck.schemas import check_schema_of
-from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.stores.tag_store import parse_tag
 
@@ -69,7 +69,7 @@ def _check_state(run: CheckRun, snapshot: Snapshot, location: Location, check_fi
     check_files(files, snapshot, location)
 
 
-def check_changelogs(run: CheckRun, check_entries: Callable[[list[ManifestEntry], Location], None]) -> None:
+def check_changelogs(run: CheckRun, check_entries: Callable[[list[CheckedEntries], Location], None]) -> None:
     """Check that each lasting changelog decodes and that its files exist; ``check_entries`` checks the files."""
     context, collector = run.context, run.collector
     for snapshot_id in context.changelogs.ids():
@@ -82,7 +82,7 @@ def check_changelogs(run: CheckRun, check_entries: Callable[[list[ManifestEntry]
                 check_entries(entries, location)
 
 
-def _changes_of(run: CheckRun, kept: Snapshot, location: Location) -> Iterator[list[ManifestEntry]]:
+def _changes_of(run: CheckRun, kept: Snapshot, location: Location) -> Iterator[list[CheckedEntries]]:
     """Yield the entries of the files with the changes of a lasting changelog: changelog files, or appended files.
 
     All files that the changelog references are marked as reached.

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from paimon_core.fsck.check_context import CheckRun
+from paimon_core.fsck.checked_entries import CheckedEntries
 from paimon_core.fsck.finding import Level
 from paimon_core.fsck.finding_collector import Location
 from paimon_core.fsck.live_files import CheckedFiles
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
+from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 
 
@@ -20,11 +23,21 @@ class Step:
 
     location: Location
     snapshot: Snapshot
-    delta: list[ManifestEntry]
-    changelog: list[ManifestEntry] | None
+    delta: list[CheckedEntries]
+    """The entries of each manifest of the snapshot's changes."""
+    changelog: list[CheckedEntries] | None
     """The entries of the snapshot's changelog files; None when the changelog cannot be read or has expired."""
     files: CheckedFiles
     before: Snapshot | None
+
+    def changes(self) -> list[ManifestEntry]:
+        """Return the entries of the snapshot's changes as values, for deep checks."""
+        return values_of(self.delta)
+
+
+def values_of(parts: Sequence[CheckedEntries]) -> list[ManifestEntry]:
+    """Return the entries of all parts as values, for deep checks."""
+    return [entry for part in parts for entry in part.columns.entries()]
 
 
 def location_of(context: TableContext, snapshot_id: int) -> Location:
@@ -82,8 +95,9 @@ def _step(
         files, known = CheckedFiles(), False
         if not files.load(run, base, location):
             return None
-    entries = [e for found in changes for e in found or ()]
-    files.apply(run, entries, location)
+    entries = [found for found in changes if found is not None]
+    for found in entries:
+        files.apply(run, found, location)
     files.manifests += delta
     _check_counts(run, snapshot, files.rows, entries, changelog, location)
     return Step(location, snapshot, entries, changelog, files, before if known else None)
@@ -99,23 +113,26 @@ def _changelog_has_expired(run: CheckRun, first: Snapshot, location: Location) -
     return True
 
 
-def entries_below(run: CheckRun, name: str | None, size: int | None, location: Location) -> list[ManifestEntry] | None:
-    """Return all entries of the manifests of a manifest list; None when a manifest cannot be read."""
+def entries_below(run: CheckRun, name: str | None, size: int | None, location: Location) -> list[CheckedEntries] | None:
+    """Return the entries of each manifest of a manifest list; None when a manifest cannot be read."""
     manifests = run.manifests_of(name, size, location)
     found = None if manifests is None else [run.entries(m, location) for m in manifests]
-    return None if found is None or any(f is None for f in found) else [e for f in found for e in f or ()]
+    return None if found is None or any(f is None for f in found) else [f for f in found if f is not None]
 
 
 def _check_counts(
     run: CheckRun,
     snapshot: Snapshot,
     rows: int,
-    delta: list[ManifestEntry],
-    changelog: list[ManifestEntry] | None,
+    delta: Sequence[CheckedEntries],
+    changelog: Sequence[CheckedEntries] | None,
     location: Location,
 ) -> None:
-    change = sum(e.file.row_count if e.kind is FileKind.ADD else -e.file.row_count for e in delta)
-    changelog_rows = None if changelog is None else sum(e.file.row_count for e in changelog)
+    change = sum(
+        sum(part.row_counts(np.flatnonzero(part.added))) - sum(part.row_counts(np.flatnonzero(~part.added)))
+        for part in delta
+    )
+    changelog_rows = None if changelog is None else sum(sum(part.row_counts()) for part in changelog)
     for what, recorded, counted in (
         ("totalRecordCount", snapshot.total_record_count, rows),
         ("deltaRecordCount", snapshot.delta_record_count, change),

@@ -1,0 +1,51 @@
+"""KnownNames: the names of the files that a check has seen, as sorted hashes with a number for each name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from paimon_core.codec.avro.columns import PADDING, Mask, Numbers, digests
+
+
+class KnownNames:
+    """Hashes of names in sorted arrays; an array is joined with the one before it when that is not much larger.
+
+    A name takes 16 bytes. A search in n names takes about log(n) searches in arrays.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Numbers, Numbers]] = []
+
+    def add(self, names: Numbers, values: Numbers) -> None:
+        """Add the hashes of different names, each with a value; names that are known already keep the older value."""
+        if not len(names):
+            return
+        part = _ordered(names, values)
+        while self._parts and len(self._parts[-1][0]) <= 2 * len(part[0]):
+            older = self._parts.pop()
+            part = _ordered(np.concatenate([older[0], part[0]]), np.concatenate([older[1], part[1]]))
+        self._parts.append(part)
+
+    def find(self, names: Numbers) -> tuple[Mask, Numbers]:
+        """Return which of the hashes are known, and the value of each known one."""
+        known, values = np.zeros(len(names), bool), np.zeros(len(names), np.int64)
+        for sorted_names, of_names in reversed(self._parts):  # the oldest value is written last
+            at = np.minimum(np.searchsorted(sorted_names, names), len(sorted_names) - 1)
+            same = sorted_names[at] == names
+            known |= same
+            values[same] = of_names[at[same]]
+        return known, values
+
+
+def _ordered(names: Numbers, values: Numbers) -> tuple[Numbers, Numbers]:
+    order = np.argsort(names, kind="stable")
+    return names[order], values[order]
+
+
+def name_hashes(names: Sequence[str]) -> Numbers:
+    """Return the hash of each name, as ``EntryColumns.name_digest``."""
+    texts = [name.encode(errors="surrogateescape") for name in names]
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    return digests(b"".join((*texts, PADDING)), np.cumsum(lengths) - lengths, lengths)[0]
