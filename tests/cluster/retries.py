@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import json
 import sys
+import tempfile
 import time
 import uuid
 from collections import Counter
@@ -233,23 +234,36 @@ def during(found: list[Played], millis: int) -> Played | None:
     return next((one for one in found if one.began <= millis <= one.ended), None)
 
 
+def session(master: str, place: Path, warehouse: str, plays: list[tuple[str, str, str]]) -> list[Played]:
+    """Play statements, each with its fault and work, in a new session of Spark."""
+    logs = Path(tempfile.mkdtemp(prefix="events-", dir=place))
+    workers = {"spark.executorEnv.PYTHONPATH": f"{FAULTS}:{ROOT}", "spark.executorEnv.TASK_FAULTS": str(place)}
+    lake = Lake(master, place, warehouse, SETTINGS | workers | {"spark.eventLog.dir": f"file:{logs}"})
+    found: list[Played] = []
+    for kind, name, work in plays:
+        found.append(played(lake, name, work, kind))
+        print(f"\n{found[-1]}", file=sys.stderr, flush=True)
+    lake.spark.stop()
+    told(logs, found)
+    return found
+
+
 def main(master: str, folder: str, warehouse: str, *only: str) -> None:
     """Play, and print what happened, as JSON."""
     compactor._SHARE_BYTES = 2_000  # several parts of each bucket
     TABLES.update(OWN_TABLES)
-    place = Path(folder)
-    logs = place / "events"
-    logs.mkdir()
-    workers = {"spark.executorEnv.PYTHONPATH": f"{FAULTS}:{ROOT}", "spark.executorEnv.TASK_FAULTS": folder}
-    lake = Lake(master, place, warehouse, SETTINGS | workers | {"spark.eventLog.dir": f"file:{logs}"})
     plays = [("lose", *one) for one in LOST] + [(kind, *one) for one in COPIED for kind in ("hang", "race")]
-    found: list[Played] = []
-    for kind, name, work in plays:
-        if not only or name in only:
-            found.append(played(lake, name, work, kind))
-            print(f"\n{found[-1]}", file=sys.stderr, flush=True)
-    lake.spark.stop()
-    told(logs, found)
+    plays = [play for play in plays if not only or play[1] in only]
+    found = session(master, Path(folder), warehouse, plays)
+    # On a busy machine all tasks may have fetched their rows before the files are lost: such a play is repeated once.
+    early = [
+        at for at, one in enumerate(found) if one.fault == "lose" and not (one.repeated_stages and one.lost_fetches)
+    ]
+    if early:
+        again = session(master, Path(folder), warehouse, [plays[at] for at in early])
+        for at, one in zip(early, again, strict=True):
+            one.wrong += found[at].wrong
+            found[at] = one
     print(json.dumps([vars(one) for one in found]))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paimon_lake.protocol import PipelineError
+from paimon_lake.tables import open_table
 
 ONE = """
     columns: {id: BIGINT}
@@ -13,6 +14,14 @@ ONE = """
 """
 MANY = ONE.replace("orders.csv", "*.csv")
 DAYS = ONE.replace("orders.csv", "{date}.csv") + "    partitions: {by: day, start: 2024-01-01}\n"
+
+PARTS = """
+    columns: {id: BIGINT, a: BIGINT, a_at: BIGINT, b: BIGINT, b_at: BIGINT}
+    primary_key: [id]
+    parts:
+      a: {columns: [a, a_at], order_by: a_at, source: {type: files, path: "data/*.csv"}}
+      b: {columns: [b, b_at], order_by: b_at, source: {type: files, path: "b/*.csv"}}
+"""
 
 
 def refused(lake, name, *partitions):
@@ -58,6 +67,15 @@ def test_a_pattern_without_files_is_an_error_until_the_first_load(quick):
     path.unlink()
     done = quick.load("shop.orders")
     assert (done.commits, done.skipped) == ((), ("no file matches data/*.csv",))
+
+
+def test_a_part_without_files_is_told_and_no_error(quick):
+    quick.declare("shop.wide", PARTS)
+    quick.file("data/a.csv", "id,a,a_at\n1,2,3\n")
+    done = quick.load("shop.wide")
+    assert done.skipped == ("part b: no file matches b/*.csv",)
+    (row,) = open_table(quick.settings, "shop.wide").scan().to_arrow().to_pylist()
+    assert row == {"id": 1, "a": 2, "a_at": 3, "b": None, "b_at": None}
 
 
 def test_a_day_without_a_file_is_an_error_only_when_no_day_has_a_file(quick):

@@ -31,8 +31,13 @@ from tests.soak.lakes.sources import DAYS, TABLES, Editor, settings_of
 
 DOCUMENTED = (CommitConflict, PlanOutdated)
 """What a step may raise because another process works at the same time; its repetition succeeds."""
-WAITS = (" is not in the lake", "is empty: load it first", "was replaced or changed after it was listed")
-"""Parts of refusals that other processes cause: an input without rows yet, a file that the editor replaced."""
+WAITS = (
+    " is not in the lake",
+    "is empty: load it first",
+    ": no file matches source.path ",
+    "was replaced or changed after it was listed",
+)
+"""Parts of refusals that other processes cause: an input without rows or files yet, a file that the editor replaced."""
 
 
 class Worker:

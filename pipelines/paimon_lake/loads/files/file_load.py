@@ -132,11 +132,12 @@ class FileLoads:
         """Raise PipelineError when no file was listed because the path is probably wrong.
 
         That is so for a path that names one file, and for a table that was never loaded if its source has no file at
-        all. A later load that finds no file is normal: its source may be empty until the next delivery.
+        all. A later load that finds no file is normal: its source may be empty until the next delivery. So is a part
+        without files: the parts of a table need not begin together.
         """
         source, was_loaded = self._source, bool(step.ledger.number or step.ledger.files.versions)
         if names_one_file(source) or not (
-            was_loaded or (step.partitions and source_files(step.settings, source, None))
+            was_loaded or step.spec.is_part or (step.partitions and source_files(step.settings, source, None))
         ):
             raise PipelineError(f"{step.spec.load_name}: {missing_text(step.settings, source)}")
 
