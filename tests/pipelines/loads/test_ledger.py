@@ -98,6 +98,17 @@ def test_entries_that_another_program_let_expire_are_noticed(table: Table) -> No
         read_ledger(table)
 
 
+def test_a_rollback_behind_the_snapshot_that_keeps_the_entries_is_noticed(table: Table) -> None:
+    load(table, 1, ("/a.csv", "v1"))
+    load(table, 2, ("/b.csv", "v1"))
+    assert carry_on(table, {1}) is not None
+    table.expire_snapshots(keep_last=2, keep_max=2, older_than=datetime.timedelta(0))
+    assert len(read_ledger(table).files.versions) == 2
+    table.rollback(snapshot=2)
+    with pytest.raises(PipelineError, match=r"name 1 of 2 loaded files: .*, or a rollback removed the snapshot"):
+        read_ledger(table.refresh())
+
+
 @pytest.mark.parametrize("text", ["!", "YQ==", "ä"])
 def test_a_damaged_entry_is_told_with_its_snapshot(table: Table, text: str) -> None:
     load(table, 1, total=0, **{FILES: text})

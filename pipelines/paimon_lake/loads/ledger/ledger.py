@@ -236,7 +236,10 @@ def _read(loaded: str, found: pa.Table) -> Ledger:
     known = len(ledger.files.versions)
     if known < ledger.total:
         named = f"its snapshots name {known:,} of {ledger.total:,} loaded files"
-        gap = f"{named}: another program expired snapshots of loads"
+        gap = (
+            f"{named}: another program expired snapshots of loads, or a rollback removed the snapshot in which an "
+            "expiry kept what they say"
+        )
     elif (
         not (loads or (part_of(loaded) and _copies_parts(found)))
         and first not in (None, 1)
