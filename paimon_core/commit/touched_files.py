@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from paimon_core.codec.avro.columns import Mask, Numbers
 from paimon_core.commit.base import Base
-from paimon_core.metadata.manifests.constant_columns import shared
 from paimon_core.metadata.manifests.entries import ManifestEntry, ManifestFile
-from paimon_core.metadata.manifests.entry_columns import EntryColumns, Spans, live
+from paimon_core.metadata.manifests.entry_columns import EntryColumns, live
 from paimon_core.metadata.stores.live_manifests import JOINED_FILES
 
 Place = tuple[bytes, int]
 """A partition and the number of a bucket."""
-_STATISTICS = tuple(f"{of}_{n}" for of in ("key", "value") for n in ("min_values", "max_values", "null_counts"))
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ def touched_files(base: Base, entries: Sequence[ManifestEntry]) -> TouchedFiles:
     for columns in _each(base, opened, partitions):
         inside = _in_places(columns, places)
         _add_numbers(numbers, columns)
-        parts.append(_without_statistics(columns).gathered(np.flatnonzero(inside)))
+        parts.append(columns.without_statistics().gathered(np.flatnonzero(inside)))
     for entry in entries:
         numbers[entry.partition].add(entry.total_buckets)
     files = EntryColumns.concat(parts)
@@ -118,9 +116,3 @@ def _one_of_each_number(
         return []
     columns = base.live_columns(several.__contains__, several)
     return first_of_each_number(columns.filter(~_in_places(columns, places)) if len(columns) else columns)
-
-
-def _without_statistics(columns: EntryColumns) -> EntryColumns:
-    missing = shared(np.full(len(columns), -1))
-    spans = {name: Spans(missing, missing) if name in _STATISTICS else s for name, s in columns.spans.items()}
-    return replace(columns, spans=spans)

@@ -22,7 +22,6 @@ from paimon_core.metadata.manifests.entry_columns import Entries, EntryColumns, 
 Place = tuple[bytes, int]
 """A serialized partition and a bucket."""
 _Hashes = npt.NDArray[np.uint64]
-_STATISTICS = tuple(f"{of}_{n}" for of in ("key", "value") for n in ("min_values", "max_values", "null_counts"))
 _IDENTITY_SPANS = ("partition", "extra_files", "embedded_index", "external_path")
 _ARRAYS = (
     "extra_files",
@@ -71,7 +70,7 @@ class CheckedEntries:
                 record = _folded(record, _number(columns, name))
                 record = _folded(record, columns.nulls[name].astype(np.uint64) if name in columns.nulls else _ZERO)
         if not whole and len(columns) >= _FEW:
-            columns = _without_statistics(columns)
+            columns = _reduced(columns)
         return CheckedEntries(columns, identity.view(np.int64), record.view(np.int64))
 
     @staticmethod
@@ -175,10 +174,9 @@ def _of_values(values: Sequence[Any]) -> _Hashes:
     return np.array([hash(repr(value)) for value in values], np.int64).view(np.uint64)
 
 
-def _without_statistics(columns: EntryColumns) -> EntryColumns:
-    missing = shared(np.full(len(columns), -1))
-    spans = {name: Spans(missing, missing) if name in _STATISTICS else s for name, s in columns.spans.items()}
-    found = replace(columns, spans=spans).gathered(np.arange(len(columns)))
+def _reduced(columns: EntryColumns) -> EntryColumns:
+    """Return a copy without column statistics, with offsets of 32 bits if they fit."""
+    found = columns.without_statistics().gathered(np.arange(len(columns)))
     if len(found.data) > np.iinfo(np.int32).max:
         return found
     narrow = {

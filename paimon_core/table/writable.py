@@ -14,6 +14,7 @@ from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Where
+from paimon_core.table.on_demand import commit_request, run_tasks
 from paimon_core.table.rows.merge_clauses import Delete, Insert, Update
 from paimon_core.table.view import TableView
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from paimon_core.commit.overwrite import Overwrite
     from paimon_core.commit.read_set import Reads
     from paimon_core.compact.compaction import Work
-    from paimon_core.compact.compactor import run_tasks
     from paimon_core.metadata.commit_message import CommitMessage
     from paimon_core.table.commit_request import CommitRequest, Committed
     from paimon_core.table.rows import delete_update
@@ -36,10 +36,8 @@ if TYPE_CHECKING:
     from paimon_core.table.writes.prepared import Prepared
     from paimon_core.write.table_writer import TableWriter
 
-    commit_request = CommitRequest.of
     prepared_of = Prepared.from_bytes
 else:
-    run_tasks = deferred("paimon_core.compact.compactor", "run_tasks")
     merge = deferred("paimon_core.table.rows.merge", "merge")
     clauses_of = deferred("paimon_core.table.rows.merge_clauses", "clauses_of")
     failed_callbacks = deferred("paimon_core.table.writes.after_commit", "failed_callbacks")
@@ -49,7 +47,6 @@ else:
     overwrite_target = deferred("paimon_core.table.writes.overwrite_target", "overwrite_target")
     delete_update = DeferredModule("paimon_core.table.rows.delete_update")
     write = DeferredModule("paimon_core.table.writes.write")
-    commit_request = deferred("paimon_core.table.commit_request", "CommitRequest.of")
     prepared_of = deferred("paimon_core.table.writes.prepared", "Prepared.from_bytes")
 
 Changing = Update | Delete

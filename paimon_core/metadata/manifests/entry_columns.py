@@ -20,7 +20,7 @@ from paimon_core.codec.avro.columns import PADDING, Mask, Numbers, Offsets, dige
 from paimon_core.codec.avro.items import encode_items, nullable_numbers, numbers_of, texts_of
 from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.data_file import DataFile, FileSource
-from paimon_core.metadata.manifests.constant_columns import joined, memory_of, taken
+from paimon_core.metadata.manifests.constant_columns import joined, memory_of, shared, taken
 from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from paimon_core.metadata.manifests.gc_pause import gc_paused
 from paimon_core.metadata.manifests.manifest_file import merge_entries
@@ -56,6 +56,9 @@ class Spans(NamedTuple):
 
     starts: Offsets
     lengths: Offsets
+
+
+_STATISTICS = tuple(f"{of}_{n}" for of in ("key", "value") for n in ("min_values", "max_values", "null_counts"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +169,12 @@ class EntryColumns:
             if size < (size := int(ends[-1]) if len(ends) else size):
                 parts += filter(None, some.bytes_at(name))
         return replace(some, data=b"".join((*parts, PADDING)), spans=spans)
+
+    def without_statistics(self) -> EntryColumns:
+        """Return the entries with null as their column statistics; the data is shared, not copied."""
+        missing = shared(np.full(len(self), -1))
+        spans = {name: Spans(missing, missing) if name in _STATISTICS else s for name, s in self.spans.items()}
+        return replace(self, spans=spans)
 
     def bytes_at(self, name: str, at: Indices | slice = slice(None)) -> list[Any]:
         """Return the bytes of a column of spans at the given positions, None for null; arrays in Avro form."""
