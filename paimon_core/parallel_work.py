@@ -70,6 +70,11 @@ def run_parallel(work: Callable[[Item], Result], items: Iterable[Item], most: in
     return [results[number] for number in range(len(results))]
 
 
+def call_together(*calls: Callable[[], Result]) -> list[Result]:
+    """Return the results of calls that wait for a server, each in a thread of its own; raises as ``run_parallel``."""
+    return run_parallel(lambda call: call(), calls, most=len(calls))
+
+
 def own_processors() -> int:
     """Return the number of processors that the calling thread may keep busy: inside of ``run_parallel`` its share."""
     return _SHARE.get() or os.cpu_count() or 1

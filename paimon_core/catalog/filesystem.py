@@ -146,10 +146,10 @@ class FilesystemCatalog(Displayed, Catalog):
         """Open a table, or a branch of the table, at its latest snapshot."""
         identifier = Identifier.parse(name)
         main = Identifier(identifier.database, identifier.table)
-        schema = self._places.schemas(main).latest()
+        schema, expected = self._places.newest(main)
         if schema is None:
             raise self._no_table(main)
-        return self._places.open(identifier, schema)
+        return self._places.open(identifier, schema, expected=expected)
 
     def damaged_table(self, name: str) -> Table:
         """Open the main branch of a table for its repair, with the newest schema that can be read.

@@ -11,7 +11,8 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.branch_store import BranchStore
 from paimon_core.metadata.stores.manifest_cache import ManifestCache
 from paimon_core.metadata.stores.schema_store import SchemaPublisher, SchemaStore
-from paimon_core.metadata.stores.snapshot_store import Publisher
+from paimon_core.metadata.stores.snapshot_store import Publisher, SnapshotStore
+from paimon_core.parallel_work import call_together
 from paimon_core.schema import TableSchema
 from paimon_core.storage.external_roots import NO_ROOTS, ExternalRoots
 from paimon_core.storage.fsspec_storage import confined
@@ -38,6 +39,19 @@ class TableLocations:
         """Return the schemas of the table or branch that ``name`` names."""
         root = self.root(name)
         return SchemaStore(confined(self.storage, root), TablePaths(root, name.branch))
+
+    def newest(self, name: Identifier) -> tuple[TableSchema | None, int | None]:
+        """Return the newest schema of the table (None: no schema), and the snapshot to expect as the latest.
+
+        The second is None on a local disk, and when it is unknown. On a remote store it is requested with the schema.
+        """
+        schemas = self.schemas(name)
+        if not self.storage.is_remote:
+            return schemas.latest(), None
+        found: list[TableSchema | None] = []
+        snapshots = SnapshotStore(schemas.storage, schemas.paths)
+        hint, _ = call_together(snapshots.latest_hint, lambda: found.append(schemas.latest()))
+        return found[0], hint
 
     def has_files(self, name: Identifier) -> bool:
         """Whether the table or branch has a schema; False for a branch that is being created or deleted."""
@@ -71,9 +85,11 @@ class TableLocations:
         schema: TableSchema,
         publisher: Publisher | None = None,
         schema_publisher: SchemaPublisher | None = None,
+        expected: int | None = None,
     ) -> Table:
-        """Return the table or branch that ``name`` names; raises BranchNotFound."""
+        """Return the table or branch that ``name`` names; ``expected``: see ``newest``. Raises BranchNotFound."""
         context = self.context(name, schema, publisher, schema_publisher)
+        context.snapshots.expect(expected)
         return Table(context if name.branch == MAIN else context.on_branch(name.branch))
 
 

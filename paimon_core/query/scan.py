@@ -19,6 +19,7 @@ from paimon_core.frames.source import optional_package
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import check_same_table
+from paimon_core.parallel_work import call_together
 from paimon_core.plan.explanation import ScanExplanation
 from paimon_core.plan.repack import repacked
 from paimon_core.plan.split import Packing, Split
@@ -251,5 +252,9 @@ def new_scan(
     if named is not None and not named.columns.isdisjoint(TRACKING_NAMES):
         context = context.tracked()
     predicate = None if named is None else parse_where(where, filter_fields(context.schema, named))
-    check_same_table(context)  # after the snapshot was read, to prove that it belongs to this table
+    # The check is sent after the snapshot was read, to prove that the snapshot belongs to this table.
+    if snapshot is not None and context.storage.is_remote:
+        call_together(lambda: check_same_table(context), lambda: context.manifests.read_ahead(snapshot))
+    else:
+        check_same_table(context)
     return Scan(context, SNAPSHOT_ROWS, snapshot, names, predicate, limit, pinned)

@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 
 import pyarrow as pa
 
@@ -29,6 +30,7 @@ from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.parallel_work import run_parallel
 from paimon_core.predicate import BoundPredicate
 from paimon_core.read.key_bounds import KeyBounds
 from paimon_core.read.row_tracking import Tracked
@@ -40,6 +42,8 @@ from paimon_core.table_indexes.vector_file import read_vector
 
 _LEAST_BATCH_BYTES = 1 << 20
 """The smallest limit for the bytes of a batch of one run, which applies when very many runs are merged."""
+REQUESTS = 16
+"""The largest number of runs whose first batches are read from a remote store at the same time."""
 _NARROW = 4
 """WINDOW_ROWS, the rows of a run in memory, is multiplied by this factor when all columns have a fixed size."""
 
@@ -172,15 +176,21 @@ class BucketReader:
     ) -> list[Iterator[pa.RecordBatch]]:
         """Return one iterator over the rows of each run; a file is opened when the iterator reaches it.
 
+        On a remote store the first batches, which a merge needs together, are read now, several at the same time.
         ``levels``: append the column ``LEVEL`` with the level of each row's file.
         """
+        found = [self._rows(run, fields, request, len(runs), levels=levels) for run in runs]
+        if len(runs) < 2 or not self.context.storage.is_remote:
+            return found
+        begun = run_parallel(lambda batches: next(batches, None), found, min(REQUESTS, len(runs)))
+        return [chain(() if first is None else (first,), batches) for first, batches in zip(begun, found, strict=True)]
 
-        def rows(run: SortedRun) -> Iterator[pa.RecordBatch]:
-            for file in run.files:
-                batches = self._file_within_keys(file, fields, request, beside=len(runs))
-                yield from (with_level(batch, file.level) for batch in batches) if levels else batches
-
-        return [rows(run) for run in runs]
+    def _rows(
+        self, run: SortedRun, fields: Sequence[DataField], request: FileRequest, beside: int, *, levels: bool
+    ) -> Iterator[pa.RecordBatch]:
+        for file in run.files:
+            batches = self._file_within_keys(file, fields, request, beside=beside)
+            yield from (with_level(batch, file.level) for batch in batches) if levels else batches
 
     def _file_within_keys(
         self, file: DataFile, fields: Sequence[DataField], request: FileRequest, *, beside: int
@@ -225,7 +235,8 @@ class BucketReader:
 
     def runs(self, merge: SectionMerge, early: BoundPredicate | None) -> list[Iterator[pa.RecordBatch]]:
         """Return one iterator over the unmerged rows of each run of a section that ``early`` selects."""
-        return self._read_runs(merge.runs, merge.fields, FileRequest(early), levels=False)
+        request = FileRequest(early)
+        return [self._rows(run, merge.fields, request, len(merge.runs), levels=False) for run in merge.runs]
 
     def section(
         self, merge: SectionMerge, *, early: BoundPredicate | None = None, late: RowFilter | None = None

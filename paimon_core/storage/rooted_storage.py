@@ -40,6 +40,11 @@ class RootedStorage(Storage):
         """False: the files are not on this machine."""
         return False
 
+    @property
+    def is_remote(self) -> bool:
+        """True."""
+        return True
+
     def read(self, path: str) -> bytes:
         """Return the content of the file."""
         return self._of(path).read(path)
@@ -47,6 +52,10 @@ class RootedStorage(Storage):
     def exists(self, path: str) -> bool:
         """Whether a file or directory exists at the path."""
         return self._of(path).exists(path)
+
+    def has_file(self, path: str) -> bool:
+        """Whether a file exists at the path."""
+        return self._of(path).has_file(path)
 
     def list(self, directory: str) -> list[FileInfo]:
         """Return the direct entries of a directory."""

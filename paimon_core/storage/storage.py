@@ -51,11 +51,20 @@ class Storage(Protocol):
     def is_local(self) -> bool:
         """Whether the paths are files of this machine, which other libraries can open directly."""
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether a call waits for the answer of a server, so that several calls at the same time take less time."""
+        return False
+
     def read(self, path: str) -> bytes:
         """Return the content of the file; raises FileNotFoundError when it is missing."""
 
     def exists(self, path: str) -> bool:
         """Whether a file or directory exists at the path."""
+
+    def has_file(self, path: str) -> bool:
+        """Whether a file exists at the path. The result for a directory depends on the store."""
+        return self.exists(path)
 
     def list(self, directory: str) -> list[FileInfo]:
         """Return the direct entries of a directory; [] for a directory that does not exist."""

@@ -9,9 +9,10 @@ import pytest
 from paimon_core.codec.binary_row.rows import decode_row
 from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.data_file import DataFile, FileSource
+from paimon_core.metadata.manifests.described import describe
 from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
-from paimon_core.metadata.stores.manifest_store import ManifestStore, describe
+from paimon_core.metadata.stores.manifest_store import ManifestStore
 from paimon_core.metadata.stores.schema_store import SchemaStore
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 from paimon_core.metadata.stores.tag_store import Tag, TagStore

@@ -159,6 +159,10 @@ class SimStorage:
     def is_local(self) -> bool:
         return False
 
+    @property
+    def is_remote(self) -> bool:
+        return False  # one call at a time, so that a run can be repeated
+
     # -- the verbs
 
     def read(self, path: str) -> bytes:
@@ -171,6 +175,9 @@ class SimStorage:
     def exists(self, path: str) -> bool:
         self._begin("exists", path)
         return path in self.disk.files or path in self.disk.folders
+
+    def has_file(self, path: str) -> bool:
+        return self.exists(path)
 
     def list(self, directory: str) -> list[FileInfo]:
         self._begin("list", directory)

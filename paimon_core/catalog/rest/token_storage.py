@@ -51,6 +51,11 @@ class TokenStorage(Storage):
         """Whether the paths are files of this machine."""
         return self._current.is_local
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether a call waits for the answer of a server."""
+        return self._current.is_remote
+
     def read(self, path: str) -> bytes:
         """Return the content of the file."""
         return self._current.read(path)
@@ -58,6 +63,10 @@ class TokenStorage(Storage):
     def exists(self, path: str) -> bool:
         """Whether a file or directory exists at the path."""
         return self._current.exists(path)
+
+    def has_file(self, path: str) -> bool:
+        """Whether a file exists at the path."""
+        return self._current.has_file(path)
 
     def list(self, directory: str) -> list[FileInfo]:
         """Return the direct entries."""

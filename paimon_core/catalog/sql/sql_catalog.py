@@ -167,7 +167,7 @@ class SqlCatalog(Displayed, Catalog):
         if not self.names.has(main):
             self._check_database(found.database)
             raise no_table(main, self._label, self.list_tables(found.database))
-        schema = self._places.schemas(main).latest()
+        schema, expected = self._places.newest(main)
         if schema is None and has_drop_mark(self.storage, self._places.root(main)):
             raise TableNotFound(f"the drop of table {main} was interrupted: call drop_table to complete it", table=name)
         if schema is None:
@@ -177,7 +177,8 @@ class SqlCatalog(Displayed, Catalog):
                 "(call drop_table)",
                 table=name,
             )
-        return self._places.open(found, schema, self._publisher(main), SqlSchemaPublisher(self.lock, main))
+        publishers = self._publisher(main), SqlSchemaPublisher(self.lock, main)
+        return self._places.open(found, schema, *publishers, expected=expected)
 
     def _create_table(self, identifier: Identifier, schema: TableSchema, ignore_if_exists: bool) -> Table:
         """Create the schema file, then add the name."""

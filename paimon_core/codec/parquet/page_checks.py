@@ -82,6 +82,11 @@ def read_pages(source: pa.NativeFile, group: RowGroup, wanted: Collection[str]) 
     return found
 
 
+def checked_bytes(size: int) -> int:
+    """Return how many bytes of a column chunk of ``size`` bytes ``read_pages`` needs if the file is remote."""
+    return size if size <= _REMOTE_CHECKED_BYTES else _HEAD_BYTES
+
+
 def rows_within(source: pa.NativeFile, groups: Sequence[RowGroup], wanted: Collection[str], size: int) -> int:
     """Return the number of rows (at least 1) whose columns ``wanted`` take at most about ``size`` decoded bytes.
 

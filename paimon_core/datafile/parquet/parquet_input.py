@@ -7,13 +7,13 @@ the wanted type.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_core.arrow.byte_budget import cut
-from paimon_core.codec.parquet.page_checks import Pages, read_pages, rows_of
+from paimon_core.codec.parquet.page_checks import Pages, checked_bytes, read_pages, rows_of
 from paimon_core.codec.parquet.raw_footer import TAIL_BYTES
 from paimon_core.codec.parquet.thrift import parse_struct
 from paimon_core.datafile.file_format import Arrays, ColumnRange, counted_batches
@@ -23,8 +23,14 @@ from paimon_core.datafile.parquet.footer import int96_as_bytes, repeating_texts
 from paimon_core.datafile.parquet.int96 import without_int96
 from paimon_core.datafile.parquet.optional_map_keys import as_maps, maps_as_lists
 from paimon_core.datafile.parquet.stored_bounds import stored_value
+from paimon_core.storage.object_stores.remote_file import RemoteInput
 from paimon_core.types import STRING_ROOTS, DataType
 
+ONE_ROUND_BYTES = 8 << 20
+"""Columns of a remote file with at most this many bytes together are requested before a filter is tested.
+
+A store needs about as long to send them as to answer another request.
+"""
 SMALL_FILE = TAIL_BYTES
 """A file of at most this number of bytes is read with one call and then decoded from memory."""
 _FEW_VALUES = 1 << 16
@@ -86,7 +92,8 @@ class ParquetInput:
         threads = use_threads and metadata.num_rows * len(wanted) > _FEW_VALUES
         read = metadata if not int96 else _as_bytes(self._footer.raw, maps_are_lists=maps_are_lists)
         readers = column_readers(self._source, read, self.schema, wanted, repeating)
-        for some, together in _steps(groups, rows):
+        for some, together in _steps(groups, rows, apart=isinstance(self._source, RemoteInput)):
+            self._will_read(together, wanted)
             for decoded in decoded_batches(readers, together, some, use_threads=threads):
                 for batch in cut(decoded, batch_bytes) if repeating else (decoded,):
                     # Arrow takes the column ``a.b`` for a member of ``a``, and decodes both.
@@ -99,11 +106,37 @@ class ParquetInput:
                         arrays = {name: without_int96(array, wanted[name], name) for name, array in arrays.items()}
                     yield len(batch), arrays
 
+    def will_read(self, wanted: Collection[str], row_groups: list[int] | None) -> None:
+        """Request the columns ``wanted`` of row groups (None: all) of a remote file, if they are small, in one round.
+
+        For reads that decode first some of these columns, and then the others.
+        """
+        if isinstance(self._source, RemoteInput):
+            groups = range(len(self._footer.row_groups)) if row_groups is None else row_groups
+            if sum(size for _, size in self._chunks(groups, wanted)) <= ONE_ROUND_BYTES:
+                self._will_read(groups, wanted)
+
+    def _will_read(self, groups: Sequence[int], wanted: Collection[str], *, heads: bool = False) -> None:
+        """Request columns of row groups of a remote file at the same time; ``heads``: the bytes that are checked."""
+        if isinstance(self._source, RemoteInput):
+            chunks = self._chunks(groups, wanted)
+            self._source.will_read(
+                [(start, start + (checked_bytes(size) if heads else size)) for start, size in chunks]
+            )
+
+    def _chunks(self, groups: Sequence[int], wanted: Collection[str]) -> Iterator[tuple[int, int]]:
+        """Yield the position and the size of each column chunk."""
+        names = {name.encode() for name in wanted}
+        for group in map(self._footer.row_groups.__getitem__, groups):
+            yield from ((group.chunks[at].start, group.chunks[at].size) for at in group.chunks_of(names))
+
     def _sizes(
         self, wanted: Mapping[str, DataType], groups: Sequence[int], batch_rows: int, batch_bytes: int
     ) -> tuple[list[int], set[str]]:
         """Return the number of rows of a batch for each row group, and the text columns to read as dictionaries."""
         source, checked, metadata = self._source, self._footer, self._footer.metadata
+        self._will_read(groups[1:], wanted, heads=True)
+        self._will_read(groups[:1], wanted)
         pages = [read_pages(source, checked.row_groups[at], wanted) for at in groups]
         sizes = checked.sizes.with_dictionaries(groups, pages)
         rows = sizes.batch_rows(wanted, groups, batch_bytes, batch_rows)
@@ -131,11 +164,14 @@ def _as_dictionaries(
     return (repeating | long) - {name for name, found in known if not found.is_plain}
 
 
-def _steps(groups: Sequence[int], rows: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
-    """Yield (batch size in rows, row groups to decode with this size).
+def _steps(groups: Sequence[int], rows: Sequence[int], *, apart: bool) -> Iterator[tuple[int, list[int]]]:
+    """Yield (batch size in rows, row groups to decode with this size); ``apart``: each row group alone.
 
     Sizes of adjacent row groups that differ by at most a factor of 2 become one size, the smallest of them.
     """
+    if apart:
+        yield from ((some, [group]) for group, some in zip(groups, rows, strict=True))
+        return
     together: list[int] = []
     least = most = 0
     for group, some in zip(groups, rows, strict=True):

@@ -15,7 +15,7 @@ import pyarrow as pa
 from paimon_core.datafile.evolution.column_mapping import Source, known_columns, match_columns
 from paimon_core.datafile.file_format import FileInput
 from paimon_core.datafile.formats import format_of, open_file
-from paimon_core.datafile.parquet.parquet_input import SMALL_FILE
+from paimon_core.datafile.parquet.parquet_input import SMALL_FILE, ParquetInput
 from paimon_core.datafile.reading.chosen_rows import ChosenRows
 from paimon_core.datafile.reading.decoding import Decoding, batch_of
 from paimon_core.datafile.reading.file_request import ALL_ROWS, FileRequest
@@ -59,6 +59,8 @@ def read_batches(
         _count_file(request.counts, held.row_group_rows, chosen)
         if chosen.groups == [] and sizes:
             return
+        if request.where is not None and isinstance(held, ParquetInput):
+            held.will_read(wanted, chosen.groups)
         decoded = 0
         for count, batch in _chosen_batches(Decoding(held, path, request), columns, schema, chosen):
             decoded += count

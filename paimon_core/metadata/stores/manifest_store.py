@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial as bound
-from typing import Any
+from typing import Any, TypeVar
 
 from paimon_core.advice import with_advice
-from paimon_core.codec.binary_row.rows import decode_row, encode_row, row_decoder
+from paimon_core.codec.binary_row.rows import row_decoder
 from paimon_core.codec.record_file import unpacked_blocks
-from paimon_core.errors import CorruptTable, SnapshotNotFound
-from paimon_core.metadata.column_stats import EMPTY_STATS, ColumnStats
-from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry, ManifestFile
+from paimon_core.errors import CorruptTable, PaimonError, SnapshotNotFound
+from paimon_core.metadata.manifests.described import describe
+from paimon_core.metadata.manifests.entries import ManifestEntry, ManifestFile
 from paimon_core.metadata.manifests.entry_columns import Entries, EntryColumns, live, values_of
 from paimon_core.metadata.manifests.entry_decoder import decode_manifests
 from paimon_core.metadata.manifests.index_manifest import IndexEntry, decode_indexes, encode_indexes
@@ -29,14 +28,20 @@ from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 from paimon_core.parallel_work import run_parallel
 from paimon_core.storage.paths import FileNames, TablePaths
 from paimon_core.storage.storage import Storage
-from paimon_core.types import DataType, TypeRoot
+from paimon_core.types import DataType
 
 WHOLE_BYTES = 64 << 10
 """A manifest with at most this many bytes is always read as a whole."""
 SAMPLED = 20_000
 """The number of entries whose encoded size shows how many entries fill a manifest."""
+REQUESTS = 16
+"""The largest number of files that are requested from a remote store at the same time."""
 MOST_TEXTS = 8
 """The largest number of texts that are searched in the blocks of a manifest; for more texts, decoding is faster."""
+
+_File = tuple[str, int | None]
+"""The name of a file, and its recorded size in bytes."""
+_Read = TypeVar("_Read")
 
 
 class ManifestStore:
@@ -62,6 +67,8 @@ class ManifestStore:
         self.compression = compression
         self.form = form
         self.cache = ManifestCache() if cache is None else cache
+        self._ahead: dict[str, bytes] = {}
+        """The files that ``read_ahead`` has read, by path."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A pickled cache is empty.
@@ -162,7 +169,7 @@ class ManifestStore:
         files = [(m.file_name, m.file_size) for m in manifests]
         cached = [self.cache.find(self.paths.manifest(name)) for name, _ in files]
         missing = [file for file, entries in zip(files, cached, strict=True) if entries is None]
-        read = dict(zip(missing, run_parallel(lambda file: self._read(*file), missing), strict=True))
+        read = dict(zip(missing, self._each(lambda file: self._read(*file), missing), strict=True))
         few = texts if self.partition_types and texts is not None and len(texts) <= MOST_TEXTS else None
         return [
             bound(self._decoded_bytes, [(read[file], self.paths.manifest(file[0]))], few)
@@ -204,7 +211,7 @@ class ManifestStore:
         return [next(others) if entries is None else entries for entries in found]
 
     def _decoded(self, files: Sequence[tuple[str, int | None]], texts: Collection[bytes] | None) -> list[Entries]:
-        data = run_parallel(lambda file: self._read(*file), files)
+        data = self._each(lambda file: self._read(*file), files)
         paths = [self.paths.manifest(name) for name, _ in files]
         with self._decoding(paths):
             return decode_manifests(list(zip(data, paths, strict=True)), texts)
@@ -230,10 +237,27 @@ class ManifestStore:
 
     def manifests_of(self, snapshot: Snapshot) -> list[ManifestFile]:
         """Return all manifests of a snapshot in the order of application: base list, then delta list (format 3.3)."""
-        return [
-            *self.read_list(snapshot.base_manifest_list, snapshot.base_manifest_list_size),
-            *self.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size),
-        ]
+        base, delta = self._each(lambda file: self.read_list(*file), _lists_of(snapshot))
+        return [*base, *delta]
+
+    def read_ahead(self, snapshot: Snapshot) -> None:
+        """Read the manifest lists and the index manifest of a snapshot at the same time, for the plan that follows.
+
+        Does nothing on a local disk. No error is raised: the plan reads again what could not be read.
+        """
+        if not self.storage.is_remote:
+            return
+        files = _lists_of(snapshot)
+        if snapshot.index_manifest is not None:
+            files.append((snapshot.index_manifest, None))
+
+        def read(file: tuple[str, int | None]) -> bytes | None:
+            with contextlib.suppress(PaimonError, OSError):
+                return self._read(*file)
+            return None
+
+        known = zip(files, self._each(read, files), strict=True)
+        self._ahead = {self.paths.manifest(name): data for (name, _), data in known if data is not None}
 
     def entries_of(self, snapshot: Snapshot, among: Collection[bytes] | None = None) -> list[ManifestEntry]:
         """Return the ADD entry of every live file of a snapshot (format 3.3).
@@ -308,10 +332,16 @@ class ManifestStore:
                     self.cache.files.forget(path)
             raise
 
+    def _each(self, read: Callable[[_File], _Read], files: Sequence[_File]) -> list[_Read]:
+        """Return the result of ``read`` for each file, of which several are read at the same time."""
+        return run_parallel(read, files, min(REQUESTS, len(files)) if self.storage.is_remote else None)
+
     def _read(self, name: str, size: int | None) -> bytes:
         path = self.paths.manifest(name)
         files = self.cache.files
-        data = None if files is None else files.read(path)
+        data = self._ahead.pop(path, None)
+        if data is None and files is not None:
+            data = files.read(path)
         if data is not None and size in (None, len(data)):
             return data
         try:
@@ -323,6 +353,13 @@ class ManifestStore:
         if files is not None:
             files.keep(path, data)
         return data
+
+
+def _lists_of(snapshot: Snapshot) -> list[_File]:
+    return [
+        (snapshot.base_manifest_list, snapshot.base_manifest_list_size),
+        (snapshot.delta_manifest_list, snapshot.delta_manifest_list_size),
+    ]
 
 
 def _itself(entries: Entries) -> Entries:
@@ -341,51 +378,3 @@ def _between(value: object, low: object, high: object) -> bool:
     if value is None or low is None or high is None:
         return True
     return not (value < low or value > high)  # type: ignore[operator]
-
-
-def describe(
-    file_name: str, file_size: int, entries: Sequence[ManifestEntry], partition_types: Sequence[DataType]
-) -> ManifestFile:
-    """Return the manifest list record of a manifest that contains ``entries``, at least one entry (format 4.2)."""
-    added = sum(entry.kind is FileKind.ADD for entry in entries)
-    buckets = [entry.bucket for entry in entries]
-    levels = [entry.file.level for entry in entries]
-    rows = [(entry.file.first_row_id, entry.file.row_count) for entry in entries]
-    tracked = [(first, first + count - 1) for first, count in rows if first is not None]
-    with_rows = len(tracked) == len(rows)
-    return ManifestFile(
-        file_name=file_name,
-        file_size=file_size,
-        num_added_files=added,
-        num_deleted_files=len(entries) - added,
-        partition_stats=partition_stats(entries, partition_types),
-        schema_id=max(entry.file.schema_id for entry in entries),
-        min_bucket=min(buckets),
-        max_bucket=max(buckets),
-        min_level=min(levels),
-        max_level=max(levels),
-        min_row_id=min(first for first, _ in tracked) if with_rows else None,
-        max_row_id=max(last for _, last in tracked) if with_rows else None,
-    )
-
-
-def partition_stats(entries: Sequence[ManifestEntry], types: Sequence[DataType]) -> ColumnStats:
-    """Return minimum, maximum and null count of each partition column; texts are never shortened (format 4.2)."""
-    if not types:
-        return EMPTY_STATS
-    counts = Counter(entry.partition for entry in entries)
-    columns = list(zip(*(decode_row(partition, types) for partition in counts), strict=True))
-    lows, highs, nulls = [], [], []
-    for values, dtype in zip(columns, types, strict=True):
-        order = _float_order if dtype.root in (TypeRoot.FLOAT, TypeRoot.DOUBLE) else None
-        present = [value for value in values if value is not None]
-        lows.append(min(present, key=order, default=None))
-        highs.append(max(present, key=order, default=None))
-        nulls.append(sum(n for value, n in zip(values, counts.values(), strict=True) if value is None))
-    row_types = [dtype.with_nullable(True) for dtype in types]
-    return ColumnStats(encode_row(lows, row_types), encode_row(highs, row_types), tuple(nulls))
-
-
-def _float_order(value: float) -> tuple[bool, float, float]:
-    """Return a sort key that orders NaN last, and -0.0 before 0.0."""
-    return math.isnan(value), value, math.copysign(1.0, value)

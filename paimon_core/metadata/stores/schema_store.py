@@ -5,6 +5,7 @@ A schema file never changes, so a store reads each schema only once.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -13,7 +14,8 @@ from typing import Any, Protocol
 
 from paimon_core.advice import with_advice
 from paimon_core.codec.json_text import parse_json
-from paimon_core.errors import CorruptTable, UnsupportedFeature
+from paimon_core.errors import CorruptTable, PaimonError, UnsupportedFeature
+from paimon_core.parallel_work import call_together
 from paimon_core.schema import TableSchema
 from paimon_core.storage.exclusive_create import create_once
 from paimon_core.storage.paths import TablePaths
@@ -58,7 +60,8 @@ class SchemaStore:
 
     def latest(self) -> TableSchema | None:
         """Return the newest schema; None when the table does not exist."""
-        ids = self.ids()
+        # On a remote store, the listing and the schema of a table that was never altered take one round of requests.
+        ids = call_together(self.ids, self._read_first)[0] if self.storage.is_remote else self.ids()
         try:
             return self.read(ids[-1]) if ids else None
         except CorruptTable as error:
@@ -80,6 +83,12 @@ class SchemaStore:
                 ) from None
             self._read[schema_id] = _parse(data, path, schema_id)
         return self._read[schema_id]
+
+    def _read_first(self) -> list[int]:
+        """Read schema 0 into the cache, if it can be read."""
+        with contextlib.suppress(PaimonError):
+            self.read(0)
+        return []
 
     def holds(self, schema: TableSchema) -> bool:
         """Whether the file of this schema still has the same content; the file is always read, never a cached copy.

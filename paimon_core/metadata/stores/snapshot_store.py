@@ -13,13 +13,14 @@ import contextlib
 import datetime
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from paimon_core.advice import with_advice
 from paimon_core.errors import CorruptTable, SnapshotNotFound, UnsupportedFeature
 from paimon_core.metadata.read_again import read_again
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.parallel_work import call_together
 from paimon_core.storage.paths import TablePaths
 from paimon_core.storage.storage import Storage
 
@@ -63,6 +64,8 @@ class SnapshotStore:
     paths: TablePaths
     publisher: Publisher | None = None
     """Creates the snapshot files; None: they are created by conditional writes, which is sufficient on most stores."""
+    _expected: list[int] = field(default_factory=list, compare=False, repr=False)
+    """The id of the snapshot that is probably the latest, or nothing (``expect``)."""
 
     def ids(self) -> list[int]:
         """Return all ids, ascending."""
@@ -110,7 +113,34 @@ class SnapshotStore:
                 path=self.paths.root,
             ) from None
 
+    def expect(self, hint: int | None) -> None:
+        """Let the next ``latest`` on a remote store request this snapshot at once; ``hint`` may be out of date."""
+        self._expected[:] = [] if hint is None else [hint]
+
+    def _expected_latest(self) -> Snapshot | None:
+        """Return the latest snapshot if it is the expected one, after one round of requests; otherwise None.
+
+        The rule is that of ``latest_id``: the hint LATEST has this id, and the next id is not used. All three requests
+        are sent during this call, so the snapshot was the latest at one moment of the call.
+        """
+        if not self._expected:
+            self.expect(self.latest_hint())
+        if not self._expected:
+            return None
+        (snapshot_id,) = self._expected
+        found: list[bytes] = []
+
+        def read() -> None:
+            with contextlib.suppress(FileNotFoundError):
+                found.append(self.storage.read(self.paths.snapshot(snapshot_id)))
+
+        next_exists, hint, _ = call_together(lambda: self._exists(snapshot_id + 1), self.latest_hint, read)
+        self.expect(hint)
+        return self._parsed(snapshot_id, found[0]) if found and hint == snapshot_id and not next_exists else None
+
     def _latest(self) -> Snapshot | None:
+        if self.storage.is_remote and (expected := self._expected_latest()) is not None:
+            return expected
         snapshot_id = self.latest_id()
         if snapshot_id is not None:
             return self.read(snapshot_id)
@@ -120,7 +150,7 @@ class SnapshotStore:
 
     def exists(self, snapshot_id: int) -> bool:
         """Whether the snapshot file exists: the snapshot has neither expired nor been rolled back."""
-        return self.storage.exists(self.paths.snapshot(snapshot_id))
+        return self._exists(snapshot_id)
 
     def is_live(self, snapshot: Snapshot) -> bool:
         """Whether the snapshot file of this id still contains exactly this snapshot.
@@ -147,6 +177,10 @@ class SnapshotStore:
                 snapshot=snapshot_id,
                 path=path,
             ) from None
+        return self._parsed(snapshot_id, data)
+
+    def _parsed(self, snapshot_id: int, data: bytes) -> Snapshot:
+        path = self.paths.snapshot(snapshot_id)
         try:
             snapshot = parse_snapshot(data, path)
             if snapshot.id != snapshot_id:
@@ -245,7 +279,7 @@ class SnapshotStore:
         return self.storage.delete(self.paths.snapshot(i) for i in ids)
 
     def _exists(self, snapshot_id: int) -> bool:
-        return self.storage.exists(self.paths.snapshot(snapshot_id))
+        return self.storage.has_file(self.paths.snapshot(snapshot_id))
 
     def _hint(self, name: str) -> int | None:
         try:

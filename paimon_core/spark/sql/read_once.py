@@ -17,7 +17,7 @@ def read_once(table: Table, snapshot: Snapshot | None) -> Table:
     """
     context = table.with_options({"commit.max-retries": 0}).context
     store = context.snapshots
-    first = _FirstRead(store.storage, store.paths, store.publisher, [snapshot])
+    first = _FirstRead(store.storage, store.paths, store.publisher, fixed=[snapshot])
     return replace(table, context=replace(context, snapshots=first))
 
 

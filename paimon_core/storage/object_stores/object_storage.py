@@ -20,7 +20,7 @@ from paimon_core.errors import CommitStateUnknown, InvalidRequest, PaimonError, 
 from paimon_core.storage.object_stores.connections import connection
 from paimon_core.storage.object_stores.object_store import Failure, Meaning, ObjectStore, Page, StoredObject, Upload
 from paimon_core.storage.object_stores.probe import check_conditional_write_once
-from paimon_core.storage.object_stores.remote_file import TAIL_BYTES, RemoteReader
+from paimon_core.storage.object_stores.remote_file import TAIL_BYTES, RemoteInput, RemoteReader
 from paimon_core.storage.object_stores.remote_output import RemoteOutput, RemoteWriter
 from paimon_core.storage.secret import Secret, scrubbed
 from paimon_core.storage.storage import FileInfo, Storage
@@ -48,6 +48,11 @@ class ObjectStorage(Storage):
         return False
 
     @property
+    def is_remote(self) -> bool:
+        """True."""
+        return True
+
+    @property
     def bucket(self) -> str:
         """Return the bucket or container, with the account when the URL names one."""
         return self.base.split("://", 1)[1].split("/", 1)[0]
@@ -63,15 +68,20 @@ class ObjectStorage(Storage):
 
     def exists(self, path: str) -> bool:
         """Whether a file or directory exists at the path."""
+        if self.has_file(path):
+            return True
+        found = self._page(path, _below(self._key(path)), is_flat=True, limit=1)
+        return bool(found.objects)
+
+    def has_file(self, path: str) -> bool:
+        """Whether a file exists at the path: one request, without the listing by which a directory is found."""
         key = self._key(path)
         try:
             if key:
                 self._request("check", path, lambda: self._store.head(key))
-                return True
         except FileNotFoundError:
-            pass
-        found = self._page(path, _below(key), is_flat=True, limit=1)
-        return bool(found.objects)
+            return False
+        return bool(key)
 
     def list(self, directory: str) -> list[FileInfo]:
         """Return the direct entries of a directory, sorted by path; [] for a directory that does not exist."""
@@ -110,7 +120,7 @@ class ObjectStorage(Storage):
         def fetch(start: int, end: int) -> bytes:
             return self._request("read", path, lambda: self._store.read(key, start, end, version))
 
-        return pa.PythonFile(RemoteReader(fetch, tail, size), mode="r")
+        return RemoteInput(RemoteReader(fetch, tail, size))
 
     def open_output(self, path: str) -> pa.NativeFile:
         """Open a new file to stream into. The file is sent in parts and becomes visible when it is closed."""

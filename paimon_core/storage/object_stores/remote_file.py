@@ -3,6 +3,8 @@
 The first request reads the end of the file: the footer of a Parquet or ORC file, or all bytes of a small file. Each
 later request reads at least ``AHEAD_BYTES``, because a store needs longer to answer than to send them.
 
+A reader that knows the ranges it will read (``will_read``) gets them in one round of requests at the same time.
+
 The columns of a file are decoded in turns, so reads jump between a few places and go on at each of them. What was read
 ahead at a place is kept until it has been read. So a byte is requested once, unless the columns need more than may be
 kept: then ranges are requested as they are read, without more.
@@ -13,7 +15,12 @@ from __future__ import annotations
 import io
 import threading
 from bisect import bisect_right, insort
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+
+import pyarrow as pa
+
+from paimon_core.parallel_work import run_parallel
 
 TAIL_BYTES = 256 * 1024
 """The bytes to read when a file is opened: about as many as a store sends in the time of one round trip."""
@@ -21,6 +28,8 @@ AHEAD_BYTES = 1024 * 1024
 """The bytes that each later request reads at least, while the file may keep as many."""
 LEAST_AHEAD_BYTES = 128 * 1024
 """Where less than this may be kept, a request reads what was asked for, and nothing is kept."""
+REQUESTS = 16
+"""The largest number of requests for one file at the same time."""
 KEPT_BYTES = 16 << 20
 """The most bytes that an open file keeps: those that it read ahead."""
 ALL_KEPT_BYTES = 128 << 20
@@ -69,7 +78,7 @@ class RemoteReader(io.RawIOBase):
         self._size = size
         self._at = 0
         self._tail = (size - len(tail), tail)
-        self._ranges: list[_Range] = []
+        self._ranges: list[_Range] = []  # sorted, without overlaps
         self._starts: list[int] = []
         self._kept = 0
         self._reads = 0
@@ -106,6 +115,44 @@ class RemoteReader(io.RawIOBase):
         """Return the remaining bytes of the file."""
         return self.read()
 
+    def will_read(self, ranges: Sequence[tuple[int, int]]) -> None:
+        """Request the bytes of ``ranges``, (start, end) without overlaps, with several requests at the same time.
+
+        If they are more than may be kept, the first bytes of each range are requested, or nothing if those are few.
+        Bytes that are kept already are not requested again.
+        """
+        missing = self._missing(sorted(ranges))
+        most = self._room() // max(1, len(missing))
+        if sum(end - start for start, end in missing) > self._room():
+            if most < LEAST_AHEAD_BYTES:
+                return
+            missing = [(start, min(end, start + most)) for start, end in missing]
+        pieces = [
+            (at, min(at + AHEAD_BYTES, end)) for start, end in _joined(missing) for at in range(start, end, AHEAD_BYTES)
+        ]
+        if len(pieces) < 2:
+            return  # the read itself sends this request
+        fetched = run_parallel(lambda piece: self._fetch(*piece), pieces, min(REQUESTS, len(pieces)))
+        for (start, _), data in zip(pieces, fetched, strict=True):
+            self._keep(start, data, start)
+
+    def _missing(self, ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return the parts of sorted ranges that are neither kept nor in the tail."""
+        found = list[tuple[int, int]]()
+        for start, end in ranges:
+            at, end = start, min(end, self._tail[0])
+            for one in self._ranges[max(0, self._first_after(start) - 1) : self._first_after(end)]:
+                if at < one.start:
+                    found.append((at, min(one.start, end)))
+                at = max(at, one.end)
+            if at < end:
+                found.append((at, end))
+        return found
+
+    def _first_after(self, position: int) -> int:
+        """Return the number of the first kept range that begins after a position."""
+        return bisect_right(self._ranges, position, key=attrgetter("start"))
+
     def close(self) -> None:
         """Close the file and drop the bytes that it keeps."""
         for one in list(self._ranges):
@@ -127,9 +174,10 @@ class RemoteReader(io.RawIOBase):
 
     def _kept_bytes(self, start: int, end: int) -> bytes:
         """Return the bytes from ``start`` on that are kept, at most to ``end``; b"" if the first is not kept."""
-        one = next((one for one in self._ranges if one.start <= start < one.end), None)
-        if one is None:
+        at = self._first_after(start) - 1
+        if at < 0 or self._ranges[at].end <= start:
             return b""
+        one = self._ranges[at]
         one.used = self._reads
         part = one.data[start - one.start : end - one.start]
         if start <= one.done:
@@ -140,7 +188,9 @@ class RemoteReader(io.RawIOBase):
 
     def _requested(self, start: int, end: int) -> bytes:
         """Return bytes of a request, at most to ``end``; bytes that are kept are not requested."""
-        end = min([end, *(one.start for one in self._ranges if one.start > start)])
+        after = self._first_after(start)
+        if after < len(self._ranges):
+            end = min(end, self._ranges[after].start)
         ahead = self._ahead()
         if end - start >= ahead:
             return self._fetch(start, end)
@@ -148,12 +198,16 @@ class RemoteReader(io.RawIOBase):
         most = self._starts[following] if following < len(self._starts) else self._tail[0]
         data = self._fetch(start, max(end, min(start + ahead, most)))
         if len(data) > end - start:
-            insort(self._starts, start)
-            self._ranges.append(kept := _Range(start, data, self._reads))
-            kept.done = end
-            self._kept += len(data)
-            ALL_KEPT.add(len(data))
+            self._keep(start, data, end)
         return data[: end - start]
+
+    def _keep(self, start: int, data: bytes, done: int) -> None:
+        insort(self._starts, start)
+        kept = _Range(start, data, self._reads)
+        kept.done = done
+        insort(self._ranges, kept, key=attrgetter("start"))
+        self._kept += len(data)
+        ALL_KEPT.add(len(data))
 
     def _ahead(self) -> int:
         """Return the number of bytes to read ahead: fewer while much is kept, so that many columns have a part."""
@@ -172,3 +226,28 @@ class RemoteReader(io.RawIOBase):
         self._ranges.remove(one)
         self._kept -= len(one.data)
         ALL_KEPT.add(-len(one.data))
+
+
+class RemoteInput(pa.PythonFile):  # type: ignore[misc]
+    """A ``RemoteReader`` as an Arrow stream."""
+
+    def __new__(cls, reader: RemoteReader) -> RemoteInput:  # noqa: D102 - Arrow opens the file here
+        stream: RemoteInput = pa.PythonFile.__new__(cls, reader, mode="r")
+        return stream
+
+    def __init__(self, reader: RemoteReader) -> None:
+        self._reader = reader
+
+    def will_read(self, ranges: Sequence[tuple[int, int]]) -> None:
+        """Request ranges at the same time, see ``RemoteReader.will_read``."""
+        self._reader.will_read(ranges)
+
+
+def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return sorted ranges, those that follow each other without a gap as one."""
+    out = list[tuple[int, int]]()
+    for start, end in ranges:
+        if out and out[-1][1] == start:
+            start = out.pop()[0]
+        out.append((start, end))
+    return out

@@ -21,6 +21,8 @@ from paimon_core.storage.object_stores.object_store import Failure, Meaning, Pag
 from paimon_core.storage.object_stores.time_out import REQUESTS, STANDARD, RequestTimedOut, TimeOut
 
 CONNECT_SECONDS = 5
+CONNECTIONS = 64
+"""The largest number of connections of a client: several threads send up to 16 requests at the same time."""
 SENDS = REQUESTS
 """The maximum number of times that botocore sends a request that may be repeated."""
 PART_BYTES = 16 * 1024 * 1024
@@ -49,11 +51,14 @@ def open_store(bucket: str, options: Mapping[str, str]) -> S3Store:
         if logging.getLogger(name).level == logging.NOTSET:
             logging.getLogger(name).setLevel(logging.INFO)
     time_out = TimeOut.of(options)
-    return S3Store(bucket, _client(options, SENDS, time_out), _client(options, 1, time_out), time_out)
+    client = _client(options, SENDS, time_out)
+    client.connect()  # sends nothing; requests at the same time would each make a session
+    return S3Store(bucket, client, _client(options, 1, time_out), time_out)
 
 
 def _client(options: Mapping[str, str], sends: int, time_out: TimeOut) -> Any:
     config: dict[str, Any] = {
+        "max_pool_connections": CONNECTIONS,
         "connect_timeout": min(CONNECT_SECONDS, time_out.seconds),
         "read_timeout": time_out.seconds,
         "retries": {"mode": "standard", "total_max_attempts": sends},

@@ -13,10 +13,11 @@ from paimon_core.errors import CorruptTable, SnapshotNotFound, StorageError
 from paimon_core.metadata.column_stats import EMPTY_ROW, EMPTY_STATS
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.manifests import entry_decoder
+from paimon_core.metadata.manifests.described import describe, partition_stats
 from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.stores import manifest_cache, manifest_store
-from paimon_core.metadata.stores.manifest_store import ManifestStore, describe, partition_stats
+from paimon_core.metadata.stores.manifest_store import ManifestStore
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.storage.paths import TablePaths
 from paimon_core.types import parse_type

@@ -6,10 +6,11 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import CorruptTable, UnsupportedFeature
-from paimon_core.metadata.stores.schema_store import SchemaStore
+from paimon_core.metadata.stores.schema_store import DROPPED, SchemaStore
 from paimon_core.schema import TableSchema, new_schema
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.storage.paths import TablePaths
+from tests.support.faulty_storage import FaultyStorage
 
 FIRST = new_schema(
     pa.schema([("k", pa.int32()), ("p", pa.date32()), ("v", pa.string())]),
@@ -29,6 +30,30 @@ def store():
     storage, root = FsspecStorage("memory"), f"/{uuid.uuid4()}"
     yield SchemaStore(storage, TablePaths(root))
     storage.delete_directory(root)
+
+
+class Remote(FaultyStorage):
+    @property
+    def is_remote(self):
+        return True
+
+
+def test_a_remote_store_requests_the_first_schema_with_the_listing(store):
+    remote = SchemaStore(Remote(store.storage), store.paths)
+    assert remote.latest() is None
+    store.publish(numbered(0))
+    assert remote.latest() == numbered(0)
+    assert [verb for verb, _ in remote.storage.calls].count("read") == 2
+    store.publish(numbered(1))
+    assert remote.latest() == numbered(1)
+    store.storage.overwrite(store.paths.schema(0), b"?")
+    fresh = SchemaStore(remote.storage, store.paths)
+    assert fresh.latest() == numbered(1)  # a damaged older schema is no error
+    store.storage.overwrite(store.paths.schema(1), b"?")
+    with pytest.raises(CorruptTable, match="schema-1"):
+        SchemaStore(remote.storage, store.paths).latest()
+    store.storage.write(f"{store.paths.schema_directory}/{DROPPED}", b"x")
+    assert remote.latest() is None
 
 
 def test_the_latest_is_the_highest_number(store):

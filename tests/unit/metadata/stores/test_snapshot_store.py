@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import random
 import uuid
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.storage.paths import TablePaths
+from tests.support.faulty_storage import FaultyStorage
 
 
 def snapshot(number, *, time=None, user="u"):
@@ -174,6 +176,66 @@ def test_latest_while_it_is_rolled_back(filled, monkeypatch):
 
     monkeypatch.setattr(FsspecStorage, "read", roll_back_first)
     assert filled.latest() == snapshot(5)
+
+
+class Remote(FaultyStorage):
+    @property
+    def is_remote(self):
+        return True
+
+
+def test_a_remote_store_finds_the_same_latest_snapshot_as_a_local_one(store):
+    """Whatever snapshot it expects: after commits, expiry, rollbacks, lost hints and damaged files."""
+    chance = random.Random(5)
+    remote = replace(store, storage=Remote(store.storage))
+    store.publish(snapshot(1))
+    outcomes = set()
+    for _ in range(400):
+        ids = store.ids()
+        step = chance.choice(["commit", "commit", "commit", "expire", "roll back", "hint", "no hint", "expect"])
+        if step == "commit":
+            store.publish(snapshot(ids[-1] + 1, user=chance.choice("ab")))
+        elif step == "expire":
+            store.delete(ids[: chance.randrange(len(ids))])
+        elif step == "roll back":
+            kept = chance.choice(ids)
+            store.write_latest_hint(kept)
+            store.delete(reversed([number for number in ids if number > kept]))
+        elif step == "hint":
+            hint(store, "LATEST", str(chance.choice(ids)).encode())
+        elif step == "no hint":
+            hint(store, "LATEST", b"?")
+        else:
+            remote.expect(chance.choice([None, chance.randrange(1, ids[-1] + 3)]))
+        assert remote.latest() == store.latest()
+        outcomes.add(step)
+    assert len(outcomes) == 6
+
+
+def test_a_remote_store_needs_three_requests_for_the_expected_snapshot(filled):
+    storage = Remote(filled.storage)
+    remote = replace(filled, storage=storage)
+    remote.expect(7)
+    assert remote.latest() == snapshot(7)
+    assert sorted(verb for verb, _ in storage.calls) == ["exists", "read", "read"]
+
+
+def test_an_expected_snapshot_that_is_old_and_damaged_is_no_error(filled):
+    filled.publish(snapshot(8))
+    filled.storage.overwrite(filled.paths.snapshot(7), b"?")
+    remote = replace(filled, storage=Remote(filled.storage))
+    remote.expect(7)
+    assert remote.latest() == snapshot(8)
+
+
+@pytest.mark.parametrize("call", range(3))
+def test_a_commit_during_the_search_on_a_remote_store_is_found_or_came_later(filled, call):
+    remote = replace(filled, storage=(storage := Remote(filled.storage)))
+    remote.expect(7)
+    verb, part = [("exists", "snapshot-8"), ("read", "LATEST"), ("read", "snapshot-7")][call]
+    storage.before(verb, part, lambda: filled.publish(snapshot(8)))
+    assert remote.latest().id in (7, 8)
+    assert remote.latest() == snapshot(8)
 
 
 def test_deletion_ignores_missing_files(filled):

@@ -1,3 +1,4 @@
+import itertools
 import random
 
 import pyarrow as pa
@@ -113,3 +114,56 @@ def test_errors_of_the_store_pass_through_arrow(monkeypatch):
     stream = pa.PythonFile(RemoteReader(fetch, b"", 10), mode="r")
     with pytest.raises(StorageError, match="gone for now"):
         stream.read(5)
+
+
+def test_announced_ranges_are_requested_at_once_and_only_once(monkeypatch):
+    file, asked = reader(monkeypatch)
+    file.will_read([(500, 900), (900, 1000), (100, 150), (2850, 3000)])
+    assert sorted(asked) == [(100, 150), (500, 700), (700, 900), (900, 1000), (2850, 2900)]
+    for start, end in [(900, 1000), (100, 150), (500, 900), (2850, 3000)]:
+        file.seek(start)
+        assert file.read(end - start) == DATA[start:end]
+    assert len(asked) == 5
+    assert not file._ranges
+
+
+def test_announced_ranges_are_cut_to_what_may_be_kept_or_not_requested(monkeypatch):
+    file, asked = reader(monkeypatch)
+    monkeypatch.setattr(remote_file, "KEPT_BYTES", 400)
+    monkeypatch.setattr(remote_file, "LEAST_AHEAD_BYTES", 100)
+    file.will_read([(0, 1000), (1500, 1510)])
+    assert sorted(asked) == [(0, 200), (1500, 1510)]
+    asked.clear()
+    file.close()
+    file, asked = reader(monkeypatch)
+    file.will_read([(n * 300, n * 300 + 290) for n in range(5)])
+    assert asked == []  # less than LEAST_AHEAD_BYTES of each range
+
+
+def test_a_failed_request_of_announced_ranges_is_raised(monkeypatch):
+    def fetch(start, end):
+        raise StorageError(f"no bytes from {start}")
+
+    monkeypatch.setattr(remote_file, "AHEAD_BYTES", 200)
+    file = RemoteReader(fetch, DATA[-10:], len(DATA))
+    with pytest.raises(StorageError, match="no bytes from"):
+        file.will_read([(0, 500)])
+
+
+def test_any_announcements_and_reads_return_the_right_bytes(monkeypatch):
+    chance = random.Random(3)
+    for _ in range(100):
+        file, _ = reader(monkeypatch, chance.choice([1, 100]), chance.choice([1, 50, 200]))
+        monkeypatch.setattr(remote_file, "KEPT_BYTES", chance.choice([100, 1000, 1 << 20]))
+        monkeypatch.setattr(remote_file, "LEAST_AHEAD_BYTES", chance.choice([1, 100]))
+        for _ in range(10):
+            cuts = sorted(chance.sample(range(3_000), 6))
+            file.will_read(list(zip(cuts[::2], cuts[1::2], strict=True)))
+            for _ in range(5):
+                start, count = chance.randrange(3_100), chance.randrange(1_000)
+                file.seek(start)
+                assert file.read(count) == DATA[start : start + count]
+            assert file._kept == sum(len(one.data) for one in file._ranges)
+            ends = [(one.start, one.end) for one in file._ranges]
+            assert all(end <= start for (_, end), (start, _) in itertools.pairwise(ends))
+        file.close()
