@@ -53,6 +53,11 @@ ORDERS = ["--table", "shop.orders"]
         (["audit", *ORDERS], "shop.orders is not in the lake"),
         (["show"], "yet: `apply` creates the declared tables"),
         (["show", "--configs", "nowhere"], "nowhere is not a directory: a lake is a folder with base.yaml and tables/"),
+        (["show", "--env", "local", "--env", "test"], "argument --env: given twice"),
+        (
+            ["compact", *ORDERS, "--partition", "1", "--partition", "2", "--table", "a.b", "--table", "c.d"],
+            "--table: given twice",
+        ),
         (["polish"], "invalid choice: 'polish'"),
         (["laod"], "; did you mean load? (see --help)"),
     ],

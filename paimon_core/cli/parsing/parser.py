@@ -21,30 +21,38 @@ class Once(argparse._StoreAction):
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option: str | None = None) -> None:
         """Store the value; raises ArgumentError for the second value of an option."""
-        if option is not None and isinstance(parser, Parser):
+        if option is not None and isinstance(parser, OnceParser):
             if self.dest in parser.given:
                 raise argparse.ArgumentError(self, "given twice")
             parser.given.add(self.dest)
         super().__call__(parser, namespace, values, option)
 
 
-class Parser(argparse.ArgumentParser):
-    """An argument parser that reports an error in one line, or as JSON with ``--json``, and exits with code 2."""
-
-    _is_json = False
+class OnceParser(argparse.ArgumentParser):
+    """An argument parser that refuses an option that is given twice, unless its action collects several values."""
 
     def __init__(self, **arguments: Any) -> None:
-        """Create a parser whose options take one value, unless their action collects several."""
+        """Create a parser; arguments as of the base class."""
         super().__init__(**arguments)
         self.given: set[str] = set()
         for action in (None, "store"):
             self.register("action", action, Once)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse as the base class does."""
+        self.given = set()
+        return super().parse_known_args(args, namespace)
+
+
+class Parser(OnceParser):
+    """An argument parser that reports an error in one line, or as JSON with ``--json``, and exits with code 2."""
+
+    _is_json = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse as the base class does, and note whether errors are printed as JSON."""
         given = sys.argv[1:] if args is None else list(args)
         options = given[: given.index("--")] if "--" in given else given
-        self.given = set()
         self._is_json = any(len(word) > 2 and "--json".startswith(word) for word in options)
         return super().parse_known_args(given, namespace)
 

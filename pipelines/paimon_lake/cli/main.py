@@ -17,6 +17,7 @@ from typing import NoReturn
 
 from pyspark.errors import PySparkException
 
+from paimon_core.cli.parsing.parser import OnceParser
 from paimon_core.cli.parsing.values import seconds, size
 from paimon_core.cli.standalone.completion import COMPLETION, HELP, add_shell, script_of
 from paimon_core.errors import InvalidRequest, NotFound, PaimonError
@@ -130,7 +131,7 @@ def _code_of(settings: Settings, asked: argparse.Namespace) -> int | None:
     return None
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(OnceParser):
     """A parser that reports an error in one line."""
 
     def error(self, message: str) -> NoReturn:
