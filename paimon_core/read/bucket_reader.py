@@ -29,6 +29,7 @@ from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.parallel_work import own_processors
 from paimon_core.predicate import BoundPredicate
 from paimon_core.read.key_bounds import KeyBounds
 from paimon_core.read.row_tracking import Tracked
@@ -40,6 +41,8 @@ from paimon_core.table_indexes.vector_file import read_vector
 
 _LEAST_BATCH_BYTES = 1 << 20
 """The smallest limit for the bytes of a batch of one run, which applies when very many runs are merged."""
+_MANY_ROWS = 1 << 16
+"""The minimum number of rows of runs that are read at the same time."""
 _NARROW = 4
 """WINDOW_ROWS, the rows of a run in memory, is multiplied by this factor when all columns have a fixed size."""
 
@@ -75,7 +78,7 @@ class BucketReader:
     reader.
     """
     ahead: bool = False
-    """Whether ``section`` decodes a window in a thread while the window before it is merged."""
+    """Whether ``section`` decodes several runs at the same time, and a window while the window before it is merged."""
 
     held: dict[str, FileInput] = field(default_factory=dict)
     """By file name: the files that ``open_small`` has opened and ``file`` has not read yet."""
@@ -250,12 +253,18 @@ class BucketReader:
                 columns=merge.columns,
                 late=late,
                 ahead=self.ahead and self.batch_rows is None and _has_several_windows(runs, most),
+                threads=own_processors() if self.ahead and _has_many_rows(runs) else 1,
             )
 
 
 def _has_several_windows(runs: Sequence[SortedRun], window_rows: int) -> bool:
     """Whether the runs are certainly more than one window."""
     return len(runs) > 1 and max(sum(f.row_count for f in run.files) for run in runs) > window_rows
+
+
+def _has_many_rows(runs: Sequence[SortedRun]) -> bool:
+    """Whether the runs have so many rows that reading them at the same time is worth threads."""
+    return sum(f.row_count for run in runs for f in run.files) >= _MANY_ROWS
 
 
 def _rows_of_run(fields: Sequence[DataField], most: int | None = None) -> int:

@@ -112,8 +112,11 @@ def split_by_bucket(
     else:
         buckets = assigner.assign(partition_codes, partitions, key_hashes(rows, context))
         count = MAX_DYNAMIC_BUCKETS
-    codes = partition_codes * count + buckets
-    present = np.unique(codes)
+    if count == 1 and len(partitions) == 1:
+        present = codes = np.zeros(1, np.int64)
+    else:
+        codes = partition_codes * count + buckets
+        present = np.unique(codes)
     if len(present) == 1:
         only = int(present[0])
         yield BucketRows(partitions[only // count], POSTPONE_BUCKET if postponed else only % count, rows)

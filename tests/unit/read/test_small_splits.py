@@ -231,7 +231,7 @@ def test_few_values_are_read_by_one_thread_on_the_local_disk(tmp_path, monkeypat
 
     planned = planned_rows.parallel_batches
     monkeypatch.setattr(planned_rows, "parallel_batches", recording)
-    monkeypatch.setattr(planned_rows.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr("paimon_core.processors.usable", lambda: 4)
     table = keyed(tmp_path, {})
     table.scan().to_arrow()
     table.scan().to_batches(threads=2).read_all()
