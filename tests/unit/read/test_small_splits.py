@@ -148,8 +148,8 @@ def test_files_that_a_store_opens_in_memory_are_read_after_they_are_closed(tmp_p
     # object stores open a small file like this: with all its bytes
     monkeypatch.setattr(FsspecStorage, "open_input", lambda self, path: pa.BufferReader(self.read(path)))
     opened = []
-    small = bucket_reader.opened_small
-    monkeypatch.setattr(bucket_reader, "opened_small", lambda *given: opened.append(given[1]) or small(*given))
+    small = bucket_reader.opened_together
+    monkeypatch.setattr(bucket_reader, "opened_together", lambda files: opened.extend(files) or small(files))
     scan = table.scan()
     assert max(map(len, groups_of(scan))) > 2
     assert scan.to_arrow().equals(expected)
