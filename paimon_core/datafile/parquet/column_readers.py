@@ -32,6 +32,8 @@ class ColumnReader:
 
     file: pq.ParquetFile
     columns: Sequence[str]
+    has_long_offsets: bool = False
+    """Whether texts get 64-bit offsets."""
 
 
 def column_readers(
@@ -52,7 +54,7 @@ def column_readers(
         flat = [name for name in wanted if name not in dictionaries and _is_flat(types.field(name).type)]
     if not any(_is_text(types.field(name).type) for name in flat):
         flat = []
-    readers = [ColumnReader(opened(source, metadata, binary_type=pa.large_binary()), flat)] if flat else []
+    readers = [ColumnReader(opened(source, metadata, binary_type=pa.large_binary()), flat, True)] if flat else []
     if rest := {name: wanted[name] for name in wanted if name not in set(flat)}:
         file = plain if plain is not None and not dictionaries else None
         file = file or opened(source, metadata, read_dictionary=sorted(dictionaries) or None)
@@ -82,7 +84,7 @@ def decoded_batches(
     """
     batches = [reader.file.iter_batches(batch_rows, row_groups, reader.columns, use_threads) for reader in readers]
     if len(batches) == 1:
-        yield from map(_with_short_offsets, batches[0])
+        yield from map(_with_short_offsets, batches[0]) if readers[0].has_long_offsets else batches[0]
         return
     held = [next(some, None) for some in batches]
     while (known := [batch for batch in held if batch is not None]) and len(known) == len(held):

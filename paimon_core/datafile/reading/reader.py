@@ -80,7 +80,7 @@ def read_small(storage: Storage, path: str, file: DataFile) -> bytes | None:
     """
     if format_of(path) != "parquet" or file.file_size > SMALL_FILE:
         return None
-    with opened(storage, path) as source:
+    with _naming(path), storage.open_input(path) as source:
         _expect(path, "bytes", source.size(), file.file_size)
         return bytes(source.read_at(file.file_size, 0))
 
