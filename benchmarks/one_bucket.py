@@ -20,27 +20,28 @@ import pyarrow as pa
 import paimon_core
 from benchmarks.workload import SCHEMA, batch
 from paimon_core import Table
+from paimon_core import processors as machine
 from paimon_core.compact.compactor import run_tasks
 from paimon_core.compact.planning import plan
 from paimon_core.metadata.abort import abort
 from paimon_core.write.table_writer import TableWriter
 
-PROCESSORS = os.cpu_count() or 1
+PROCESSORS = machine.usable()
 
 
 def wall(work: Callable[[], Callable[[], None]], processors: int) -> tuple[float, float]:
     """Return the seconds and the processor seconds of ``work`` with a number of processors; the work returns what to
     do afterwards.
     """
-    known = os.cpu_count
-    os.cpu_count = lambda: processors
+    known = machine.usable
+    machine.usable = lambda: processors
     pa.set_cpu_count(processors)
     try:
         before, spent = time.perf_counter(), time.process_time()
         after = work()
         found = time.perf_counter() - before, time.process_time() - spent
     finally:
-        os.cpu_count = known
+        machine.usable = known
         pa.set_cpu_count(PROCESSORS)
     after()
     return found

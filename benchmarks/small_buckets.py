@@ -28,6 +28,7 @@ import pyarrow.parquet as pq
 
 import paimon_core
 from benchmarks.workload import SCHEMA, batch
+from paimon_core import processors
 
 OPTIONS = {"bucket": "1", "write-only": "true"}
 T = TypeVar("T")
@@ -47,18 +48,20 @@ class Run:
         )
         self.lines = [
             f"{args.partitions:,} partitions, {args.commits} commits of {args.rows} rows a partition, "
-            f"{len(schema)} columns; {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f} at the start",
+            f"{len(schema)} columns; {processors.usable()} processors, load {os.getloadavg()[0]:.1f} at the start",
             f"processor ms per file {'total':>16}{'user':>9}{'system':>9}",
         ]
 
     def measure(self, name: str, files: int, work: Callable[[], T]) -> T:
         """Run ``work`` and add a line with its processor time, over all threads."""
         profile = cProfile.Profile(time.thread_time) if name.split()[0] == self.args.profile else None
-        threads, os.cpu_count = os.cpu_count, (lambda: 1) if self.args.single else os.cpu_count
+        known = processors.usable
+        if self.args.single:
+            processors.usable = lambda: 1
         before = resource.getrusage(resource.RUSAGE_SELF)
         result = work() if profile is None else profile.runcall(work)
         after = resource.getrusage(resource.RUSAGE_SELF)
-        os.cpu_count = threads
+        processors.usable = known
         user, system = (
             (getattr(after, kind) - getattr(before, kind)) * 1000 / files for kind in ("ru_utime", "ru_stime")
         )

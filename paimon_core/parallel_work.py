@@ -6,12 +6,13 @@ their items from one shared queue: a thread pool that passes each item to a work
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import TypeVar
+
+from paimon_core import processors
 
 _SHARE: ContextVar[int | None] = ContextVar("share", default=None)
 """The number of processors of this thread while it works for ``run_parallel``.
@@ -76,10 +77,12 @@ def call_together(*calls: Callable[[], Result]) -> list[Result]:
 
 
 def own_processors() -> int:
-    """Return the number of processors that the calling thread may keep busy: inside of ``run_parallel`` its share."""
-    return _SHARE.get() or os.cpu_count() or 1
+    """Return the number of processors that the calling thread may keep busy: inside of ``run_parallel`` its share, in a
+    task of Spark the processors of the task.
+    """
+    return _SHARE.get() or processors.usable_by_task()
 
 
 def thread_count(items: int) -> int:
     """Return the number of threads for this number of items: at most one per processor."""
-    return items if items < 2 else min(items, os.cpu_count() or 1)  # os.cpu_count asks the system at each call
+    return items if items < 2 else min(items, processors.usable())  # ``usable`` asks the system at each call

@@ -7,18 +7,12 @@ while the rows before them are encoded. The items and their order do not change.
 from __future__ import annotations
 
 import atexit
-import os
 import threading
 import weakref
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
 Item = TypeVar("Item")
-
-
-def has_spare_processors(works: int) -> bool:
-    """Whether this number of works, one thread each, leaves a processor idle."""
-    return works < (os.cpu_count() or 1)
 
 
 def made_ahead(items: Iterator[Item]) -> Iterator[Item]:

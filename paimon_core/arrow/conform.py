@@ -7,14 +7,16 @@ missing nullable column becomes null. An unknown column, a null in a NOT NULL co
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.arrow.forms import labelled_column, loose, plain_form
 from paimon_core.errors import SchemaMismatch, listed
+from paimon_core.parallel_work import own_processors, run_parallel
 from paimon_core.schema import DataField
 from paimon_core.types import (
     BINARY_ROOTS,
@@ -28,6 +30,8 @@ from paimon_core.types import (
     is_list,
 )
 
+_MANY_ROWS = 1 << 16
+"""The minimum number of rows whose columns are converted by several threads."""
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
@@ -48,18 +52,30 @@ def conform(data: pa.Table | pa.RecordBatch, fields: Sequence[DataField], *, fir
             )
         if table.column_names.count(name) > 1:
             raise SchemaMismatch(f"column {name!r} appears twice in the data", column=name)
-    columns = []
-    for field in fields:
-        if field.name in table.column_names:
-            columns.append(_located(table[field.name], field, first_row))
-        elif not field.type.nullable:
+    names = set(table.column_names)
+
+    def column_of(field: DataField) -> pa.ChunkedArray:
+        if field.name in names:
+            return _located(table[field.name], field, first_row)
+        if not field.type.nullable:
             raise SchemaMismatch(f"column {field.name!r} is NOT NULL and missing in the data", column=field.name)
-        elif field.default is not None:
+        if field.default is not None:
             raise SchemaMismatch(f"column {field.name!r} has a default, which is not supported", column=field.name)
-        else:
-            columns.append(pa.chunked_array([pa.nulls(len(table), field.type.to_arrow())]))
+        return pa.chunked_array([pa.nulls(len(table), field.type.to_arrow())])
+
+    columns = _columns(column_of, fields, own_processors() if len(table) >= _MANY_ROWS else 1)
     schema = pa.schema([f.arrow for f in fields])
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _columns(
+    column_of: Callable[[DataField], pa.ChunkedArray], fields: Sequence[DataField], threads: int
+) -> list[pa.ChunkedArray]:
+    """Return the column of each field; several threads raise the error of the first field, as one thread does."""
+    if threads > 1:
+        with contextlib.suppress(SchemaMismatch):
+            return run_parallel(column_of, fields, threads)
+    return [column_of(field) for field in fields]
 
 
 def _located(column: pa.ChunkedArray, field: DataField, first_row: int) -> pa.ChunkedArray:

@@ -36,7 +36,7 @@ from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.known_deletes import has_no_deletes
 from paimon_core.metadata.latest_snapshot import latest_entries
 from paimon_core.metadata.table_identity import refreshed
-from paimon_core.parallel_work import run_parallel
+from paimon_core.parallel_work import own_processors, run_parallel
 from paimon_core.progress_meter import meter
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.lookup_reader import Marks
@@ -44,7 +44,7 @@ from paimon_core.read.section_merge import SectionMerge
 from paimon_core.table_indexes.bucket_vectors import replace_vectors, vectors_in
 from paimon_core.table_indexes.vector_file import merged as with_positions
 from paimon_core.table_indexes.vector_file import read_vector
-from paimon_core.work_ahead import has_spare_processors, made_ahead
+from paimon_core.work_ahead import made_ahead
 
 
 def run_task(context: TableContext, task: CompactionTask, *, ahead: bool = False) -> CommitMessage:
@@ -132,7 +132,7 @@ def run_tasks(context: TableContext, tasks: Sequence[CompactionTask]) -> list[Co
     done: list[CommitMessage] = []
     progress = meter("compact", "bytes", sum(task.input_bytes for task in tasks))
 
-    ahead = has_spare_processors(len(tasks))
+    ahead = len(tasks) < own_processors()
 
     def run(task: CompactionTask) -> CommitMessage:
         done.append(message := run_task(context, task, ahead=ahead))

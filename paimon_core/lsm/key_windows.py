@@ -17,6 +17,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -25,6 +26,7 @@ from paimon_core.arrow.byte_budget import decoded_bytes
 from paimon_core.errors import CorruptTable
 from paimon_core.lsm.gather import joined
 from paimon_core.lsm.key_order import SortKey, sort_key
+from paimon_core.parallel_work import run_parallel
 
 WINDOW_ROWS = 1 << 17
 """The number of rows per run in one merge step: enough for efficient column operations, and few enough that the memory
@@ -38,20 +40,25 @@ Tables with many columns need this much memory for batches of an efficient size.
 
 
 def windows(
-    runs: Sequence[Iterator[pa.RecordBatch]], key: Sequence[str], window_rows: int, *, repeats: bool = False
+    runs: Sequence[Iterator[pa.RecordBatch]],
+    key: Sequence[str],
+    window_rows: int,
+    *,
+    repeats: bool = False,
+    threads: int = 1,
 ) -> Iterator[list[pa.Table]]:
     """Yield the windows in key order, each as a list of tables: one for each run with rows in the window.
 
     Each run is sorted by the ``key`` columns, ascending, and contains each key once. With ``repeats`` a run may contain
     a key several times, and all rows of a key are in one window. The part of a run in a window is full at
     ``window_rows`` rows or at the run's share of WINDOW_BYTES. The windows together contain every row, no key is in two
-    windows, and no window is empty. Raises CorruptTable when the keys of a run do not ascend from one batch to the
-    next; the order of the rows inside a batch is not checked.
+    windows, and no window is empty. At most ``threads`` runs are read at the same time. Raises CorruptTable when the
+    keys of a run do not ascend from one batch to the next; the order of the rows inside a batch is not checked.
     """
     sources = [_Source(run, tuple(key), repeats) for run in runs]
     while True:
-        for source in sources:
-            source.load(window_rows, WINDOW_BYTES // len(sources))
+        share = WINDOW_BYTES // max(1, len(sources))
+        run_parallel(partial(_Source.load, window_rows=window_rows, window_bytes=share), sources, threads)
         sources = [source for source in sources if source.loaded]
         if not sources:
             return

@@ -14,9 +14,14 @@ import pyarrow as pa
 
 from paimon_core.lsm.gather import Flags, Positions, Rows, offsets_of, scratch
 from paimon_core.lsm.order_codes import Ints, leading_word, parts
+from paimon_core.parallel_work import own_processors, run_parallel
 
 _PRESORTED = 16
 """Rows count as sorted runs when at most one row in this number is less than the row before it."""
+_MANY_ROWS = 1 << 18
+"""The minimum number of rows that are sorted by several threads."""
+_SAMPLE = 1 << 10
+"""The number of rows from which the ranges of the threads are estimated."""
 _NARROW_BYTES = 2
 """numpy sorts integers of at most this width by a radix sort, which is stable and fast for every order."""
 
@@ -57,14 +62,34 @@ class KeyWords:
     def in_order(self) -> tuple[Positions, Flags]:
         """Return the rows in key order, and for each but the first whether its key is greater than the one before.
 
-        Rows with equal keys keep their order.
+        Rows with equal keys keep their order. Many rows are sorted by several threads, if processors are idle.
         """
+        if len(self) >= _MANY_ROWS and (threads := own_processors()) > 1 and not _is_fast(self.leading):
+            return self._in_order_by_ranges(threads)
         order = stable_order(self.leading)
         sorted_ = self.leading[order]
         opens = sorted_[1:] != sorted_[:-1]
         if self.rest:
             self._compare_rest(order, opens)
         return order, opens
+
+    def _in_order_by_ranges(self, threads: int) -> tuple[Positions, Flags]:
+        """Return the same as ``in_order``: the rows are divided at values of the leading word, and each range is sorted
+        by a thread.
+        """
+        leading = self.leading
+        sample = np.sort(leading[:: max(1, len(leading) // _SAMPLE)])
+        cuts = np.unique(sample[len(sample) * np.arange(1, threads) // threads])
+        numbers = np.searchsorted(cuts, leading, "right") if len(cuts) > 1 else leading >= cuts[0]
+
+        def in_range(number: int) -> tuple[Positions, Flags]:
+            rows = np.flatnonzero(numbers == number)
+            order, opens = KeyWords(leading[rows], tuple(part[rows] for part in self.rest)).in_order()
+            return rows[order], opens
+
+        found = [part for part in run_parallel(in_range, range(len(cuts) + 1), threads) if len(part[0])]
+        opens = [flags for _, part in found for flags in (np.ones(1, np.bool_), part)]
+        return np.concatenate([order for order, _ in found]), np.concatenate(opens)[1:]
 
     def _compare_rest(self, order: Positions, opens: Flags) -> None:
         """Correct ``order`` and ``opens``, which are right for the leading word, in place."""
@@ -103,8 +128,7 @@ def stable_order(values: Ints) -> Positions:
     numpy's stable sort merges sorted runs. Rows without such runs are sorted by numpy's other sort, which is several
     times faster; it uses the vector instructions of the processor. Then only rows with equal values are put into order.
     """
-    falls = np.count_nonzero(np.less(values[1:], values[:-1], out=scratch(max(0, len(values) - 1), np.bool_)))
-    if values.dtype.itemsize <= _NARROW_BYTES or falls * _PRESORTED <= len(values):
+    if _is_fast(values):
         return np.argsort(values, kind="stable")
     order = np.argsort(values)
     sorted_ = values[order]
@@ -119,6 +143,14 @@ def stable_order(values: Ints) -> Positions:
     rows = np.sort(numbers | order[places].view(np.uint64)) & np.uint64(2**32 - 1)
     order[places] = rows.view(np.int64)
     return order
+
+
+def _is_fast(values: Ints) -> bool:
+    """Whether numpy's stable sort is fast: the values are narrow, or sorted runs."""
+    if values.dtype.itemsize <= _NARROW_BYTES:
+        return True
+    falls = np.count_nonzero(np.less(values[1:], values[:-1], out=scratch(max(0, len(values) - 1), np.bool_)))
+    return bool(falls * _PRESORTED <= len(values))
 
 
 def _differs(columns: Sequence[Ints], one: Rows, other: Rows) -> Flags:

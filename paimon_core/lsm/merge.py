@@ -61,6 +61,7 @@ def merge_runs(
     columns: Sequence[str] | None = None,
     late: RowFilter | None = None,
     ahead: bool = False,
+    threads: int = 1,
 ) -> Iterator[pa.Table]:
     """Merge ``runs``, given oldest first, into Tables that are sorted by ``key`` and contain one row per key.
 
@@ -77,11 +78,14 @@ def merge_runs(
 
     If the engine keeps the last row, columns that the merge does not compare may be dictionary-encoded in all batches
     or in some of them; the result contains plain values. ``lsm.key_windows`` bounds the memory. ``ahead``: the
-    next window is read in a thread while a window is merged, which needs the memory of a second window. Raises
-    CorruptTable when the keys of a run that is merged do not ascend.
+    next window is read in a thread while a window is merged, which needs the memory of a second window.
+    ``threads``: the number of runs that are read at the same time. Raises CorruptTable when the keys of a run that is
+    merged do not ascend.
     """
     pieces: Iterator[list[pa.Table]] = (
-        ([pa.Table.from_batches([batch])] for batch in runs[0]) if len(runs) == 1 else windows(runs, key, window_rows)
+        ([pa.Table.from_batches([batch])] for batch in runs[0])
+        if len(runs) == 1
+        else windows(runs, key, window_rows, threads=threads)
     )
     for window in made_ahead(pieces) if ahead else pieces:
         merged = _merged(window, key, order, engine, columns=columns, late=late, drop_deletes=drop_deletes)

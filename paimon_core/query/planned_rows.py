@@ -7,7 +7,6 @@ example.
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,11 +14,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from paimon_core import processors
 from paimon_core.errors import CorruptTable, SnapshotNotFound
 from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.read_again import is_missing
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import check_same_table
+from paimon_core.parallel_work import own_processors
 from paimon_core.plan.plan_scan import ScanPlan, plan_scan
 from paimon_core.plan.recorded_filters import record_filter
 from paimon_core.plan.repack import evenly
@@ -53,17 +54,16 @@ class PlannedRows:
         """Yield the rows of the splits of the plan; by default at most 8 threads read, 1 thread with a limit."""
         if scan.limit == 0:
             return
-        processors = os.cpu_count() or 1
         found = scan.plan.splits if scan.where is not None else enough_splits(scan.plan.splits, scan.limit)
         threads = batching.threads
         if threads is None:
-            threads = min(processors, MAX_THREADS) if scan.limit is None else 1
+            threads = min(processors.usable(), MAX_THREADS) if scan.limit is None else 1
             if scan.context.storage.is_local and has_few_values(found, len(scan.columns)):
                 threads = 1  # threads would wait for the lock of the interpreter, not for storage or decoding
         splits = evenly(found, threads) if threads > 1 else found
         schema = scan.schema
         # Several splits at the same time use all processors, so each split is decoded in one thread.
-        has_spare = min(threads, len(splits)) < processors
+        has_spare = min(threads, len(splits)) < own_processors()
         request = replace(scan.request, limit=scan.limit, threads=has_spare, ahead=has_spare and threads > 1)
         share = None if threads == 1 else max(1, len(splits) // (_SHARES * threads))
         groups = groups_of_splits(scan.context, splits, request, share)

@@ -19,7 +19,7 @@ from paimon_core.codec.arrays import Positions
 from paimon_core.datafile.file_format import FileInput
 from paimon_core.datafile.reading.file_request import ALL_ROWS, FileRequest
 from paimon_core.datafile.reading.read_counts import ReadCounts
-from paimon_core.datafile.reading.reader import opened_small, read_batches
+from paimon_core.datafile.reading.reader import opened_together, read_batches, read_small
 from paimon_core.errors import CorruptTable, PaimonError
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.engines.engine_choice import merge_engine
@@ -30,7 +30,7 @@ from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.parallel_work import run_parallel
+from paimon_core.parallel_work import own_processors, run_parallel
 from paimon_core.predicate import BoundPredicate
 from paimon_core.read.key_bounds import KeyBounds
 from paimon_core.read.row_tracking import Tracked
@@ -39,11 +39,14 @@ from paimon_core.read.unsorted_file import naming_unsorted_file
 from paimon_core.schema import DataField
 from paimon_core.table_indexes.live_vectors import Vectors
 from paimon_core.table_indexes.vector_file import read_vector
+from paimon_core.types import FIXED_ROOTS
 
 _LEAST_BATCH_BYTES = 1 << 20
 """The smallest limit for the bytes of a batch of one run, which applies when very many runs are merged."""
 REQUESTS = 16
-"""The largest number of runs whose first batches are read from a remote store at the same time."""
+"""The largest number of files, or of first batches of runs, that are read from a remote store at the same time."""
+_MANY_ROWS = 1 << 16
+"""The minimum number of rows of runs that are read at the same time."""
 _NARROW = 4
 """WINDOW_ROWS, the rows of a run in memory, is multiplied by this factor when all columns have a fixed size."""
 
@@ -79,10 +82,10 @@ class BucketReader:
     reader.
     """
     ahead: bool = False
-    """Whether ``section`` decodes a window in a thread while the window before it is merged."""
+    """Whether ``section`` decodes several runs at the same time, and a window while the window before it is merged."""
 
-    held: dict[str, FileInput] = field(default_factory=dict)
-    """By file name: the files that ``open_small`` has opened and ``file`` has not read yet."""
+    held: dict[str, tuple[str, FileInput]] = field(default_factory=dict)
+    """By file name: the path and the file, for files that ``open_small`` has opened and ``file`` has not read yet."""
 
     @cached_property
     def engine(self) -> MergeEngine:
@@ -114,7 +117,8 @@ class BucketReader:
         the columns of row tracking, because these columns are computed after decoding. ``beside``: the number of files
         that are read at the same time as this file and share the bytes of a window.
         """
-        context, path = self.context, self.path(file)
+        context = self.context
+        path, held = self.held.pop(file.file_name, None) or (self.path(file), None)
         file_schema = context.schemas.read(file.schema_id)
         tracked = None
         if context.tracks_rows:
@@ -129,7 +133,7 @@ class BucketReader:
             batch_bytes=max(_LEAST_BATCH_BYTES, min(BATCH_BYTES, WINDOW_BYTES // beside)),
             threads=self.threads,
             counts=self.counts,
-            held=self.held.pop(file.file_name, None),
+            held=held,
         )
         batches = read_batches(
             context.storage, path, file=file, file_schema=file_schema, read_fields=fields, request=request
@@ -143,17 +147,20 @@ class BucketReader:
         else:
             yield from (kept for kept in map(self.keep, batches) if len(kept))
 
-    def open_small(self, file: DataFile) -> None:
-        """Open a small file now, so that ``file`` need not open it.
+    def read_small(self, file: DataFile) -> tuple[str, bytes] | None:
+        """Return the path and the bytes of a small file for ``open_small``; None for a file that is larger or cannot be
+        read.
 
-        A file that is larger or damaged is not opened. The caller bounds the number of open files.
+        The error of a schema that cannot be read is raised.
         """
-        schema = self.context.schemas.read(file.schema_id)
+        self.context.schemas.read(file.schema_id)
         if self.context.tracks_rows:
-            return
+            return None
         with contextlib.suppress(PaimonError):  # raised again when the file is read
-            if (found := opened_small(self.context.storage, self.path(file), file, schema)) is not None:
-                self.held[file.file_name] = found
+            path = self.path(file)
+            if (data := read_small(self.context.storage, path, file)) is not None:
+                return path, data
+        return None
 
     def _until_damage(
         self, batches: Iterator[pa.RecordBatch], file: DataFile, leaves_out: Callable[[CorruptTable, str, int], bool]
@@ -261,12 +268,33 @@ class BucketReader:
                 columns=merge.columns,
                 late=late,
                 ahead=self.ahead and self.batch_rows is None and _has_several_windows(runs, most),
+                threads=own_processors() if self.ahead and _has_many_rows(runs) else 1,
             )
+
+
+def open_small(files: Sequence[tuple[BucketReader, DataFile]]) -> None:
+    """Open the small files among ``files`` together, so that ``BucketReader.file`` need not open them.
+
+    A file that is larger or damaged is not opened. The caller bounds the number of open files.
+    """
+    if any(reader.context.storage.is_remote for reader, _ in files):
+        found_small = run_parallel(lambda each: each[0].read_small(each[1]), files, min(REQUESTS, len(files)))
+    else:
+        found_small = [reader.read_small(file) for reader, file in files]
+    read = [(*each, small) for each, small in zip(files, found_small, strict=True) if small is not None]
+    for (reader, file, (path, _)), found in zip(read, opened_together([small for *_, small in read]), strict=True):
+        if found is not None:
+            reader.held[file.file_name] = path, found
 
 
 def _has_several_windows(runs: Sequence[SortedRun], window_rows: int) -> bool:
     """Whether the runs are certainly more than one window."""
     return len(runs) > 1 and max(sum(f.row_count for f in run.files) for run in runs) > window_rows
+
+
+def _has_many_rows(runs: Sequence[SortedRun]) -> bool:
+    """Whether the runs have so many rows that reading them at the same time is worth threads."""
+    return sum(f.row_count for run in runs for f in run.files) >= _MANY_ROWS
 
 
 def _rows_of_run(fields: Sequence[DataField], most: int | None = None) -> int:
@@ -276,6 +304,6 @@ def _rows_of_run(fields: Sequence[DataField], most: int | None = None) -> int:
     The number is smaller for columns such as texts, which may be dictionary-encoded: the bytes of the values are known
     only after decoding.
     """
-    is_fixed = all(pa.types.is_primitive(f.arrow.type) or pa.types.is_decimal(f.arrow.type) for f in fields)
+    is_fixed = all(f.type.root in FIXED_ROOTS for f in fields)
     rows = WINDOW_ROWS * _NARROW if is_fixed else WINDOW_ROWS
     return rows if most is None else min(rows, most)

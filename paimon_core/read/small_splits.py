@@ -29,7 +29,7 @@ from paimon_core.lsm.merge import RowFilter, merge_window
 from paimon_core.metadata.context import TableContext
 from paimon_core.plan.index_filter import IndexFilter
 from paimon_core.plan.split import Split
-from paimon_core.read.bucket_reader import BucketReader
+from paimon_core.read.bucket_reader import BucketReader, open_small
 from paimon_core.read.pushdown import Pushdown, Pushdowns
 from paimon_core.read.request import ReadRequest
 from paimon_core.read.section_filter import section_may_match
@@ -116,7 +116,7 @@ def read_together(context: TableContext, splits: Sequence[Split], request: ReadR
     held = _Held(context, request)
     try:
         for start in range(0, len(splits), _OPEN_SPLITS):
-            for part in [held.opened(split) for split in splits[start : start + _OPEN_SPLITS]]:
+            for part in held.opened(splits[start : start + _OPEN_SPLITS]):
                 for piece in held.pieces(*part):
                     if not held.fits(piece):
                         yield from held.tables()
@@ -182,15 +182,15 @@ class _Held:
         self.waiting.append(piece)
         self.size += piece.size
 
-    def opened(self, split: Split) -> tuple[Split, Pushdown, BucketReader]:
-        """Open the files of a split whose partition matches the filter."""
-        with naming_expired_snapshot(self.context, split):
-            pushed = self.pushdowns.of(split)
-        reader = reader_of(self.context, split, self.request)
-        if pushed.matches:
-            for file in split.files:
-                reader.open_small(file)
-        return split, pushed, reader
+    def opened(self, splits: Sequence[Split]) -> list[tuple[Split, Pushdown, BucketReader]]:
+        """Open the files of splits whose partition matches the filter."""
+        found = []
+        for split in splits:
+            with naming_expired_snapshot(self.context, split):
+                pushed = self.pushdowns.of(split)
+            found.append((split, pushed, reader_of(self.context, split, self.request)))
+        open_small([(reader, file) for split, pushed, reader in found if pushed.matches for file in split.files])
+        return found
 
     def pieces(self, split: Split, pushed: Pushdown, reader: BucketReader) -> Iterator[_Piece]:
         """Read the rows of a split."""

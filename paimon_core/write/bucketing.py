@@ -112,8 +112,9 @@ def split_by_bucket(
     else:
         buckets = assigner.assign(partition_codes, partitions, key_hashes(rows, context))
         count = MAX_DYNAMIC_BUCKETS
-    codes = partition_codes * count + buckets
-    present = np.unique(codes)
+    is_one = count == 1 and len(partitions) == 1
+    codes: np.ndarray = partition_codes if is_one else partition_codes * count + buckets
+    present: np.ndarray = np.zeros(1, np.int64) if is_one else np.unique(codes)
     if len(present) == 1:
         only = int(present[0])
         yield BucketRows(partitions[only // count], POSTPONE_BUCKET if postponed else only % count, rows)

@@ -50,7 +50,7 @@ def test_after_a_failure_no_item_is_started(monkeypatch):
 
 
 def test_one_processor_means_one_thread(monkeypatch):
-    monkeypatch.setattr(parallel_work.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr("paimon_core.processors.usable", lambda: 1)
     assert run_parallel(lambda _: threading.get_ident(), range(3)) == [threading.get_ident()] * 3
 
 
@@ -72,7 +72,7 @@ def test_at_most_so_many_at_the_same_time(most):
 
 
 def test_coroutines_of_one_thread_leave_no_share_of_the_processors_behind(monkeypatch):
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr("paimon_core.processors.usable", lambda: 2)
 
     def switched():
         return run_parallel(lambda _: greenlet.getcurrent().parent.switch(), range(1))
@@ -80,5 +80,5 @@ def test_coroutines_of_one_thread_leave_no_share_of_the_processors_behind(monkey
     several = [greenlet.greenlet(switched) for _ in range(2)]
     for each in (*several, *several):
         each.switch()
-    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    monkeypatch.setattr("paimon_core.processors.usable", lambda: 4)
     assert own_processors() == 4

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from paimon_core.work_ahead import has_spare_processors, made_ahead
+from paimon_core.work_ahead import made_ahead
 
 
 def running():
@@ -71,9 +71,3 @@ def test_an_error_of_closing_is_not_lost():
 
     with pytest.raises(KeyError):
         list(made_ahead(items()))
-
-
-def test_spare_processors(monkeypatch):
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
-    assert has_spare_processors(1)
-    assert not has_spare_processors(2)

@@ -47,6 +47,8 @@ def buckets_of(
     """
     if problem := function_problem(function, types):
         raise UnsupportedFeature(f"bucket-function.type = {function} {problem}", option="bucket-function.type")
+    if buckets == 1:
+        return np.zeros(len(columns[0]), np.int32)
     if function == "mod":
         narrow = np.int32 if types[0].root is TypeRoot.INT else np.int64
         values = encode_column(columns[0], types[0]).slots.astype(np.uint64).view(np.int64)

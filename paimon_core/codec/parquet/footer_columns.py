@@ -79,23 +79,17 @@ class FooterColumns:
         """The row groups, whose chunks are built when they are asked for."""
         return [RowGroup(rows, _Chunks(self, at), self.leaves.all) for at, rows in enumerate(self.rows.tolist())]
 
-    def chunk(self, group: int, leaf: int) -> Chunk:
-        """Return one column chunk."""
-        at = group, leaf
-        return Chunk(
-            self.leaves.all[leaf], int(self.start[at]), int(self.packed[at]), int(self.values[at]), int(self.codec[at])
-        )
-
 
 class _Chunks(Sequence[Chunk]):
     """The chunks of a row group."""
 
     def __init__(self, columns: FooterColumns, group: int) -> None:
+        self._leaves = columns.leaves.all
         self._columns = columns
         self._group = group
 
     def __len__(self) -> int:
-        return len(self._columns.leaves.all)
+        return len(self._leaves)
 
     @overload
     def __getitem__(self, at: int) -> Chunk: ...
@@ -105,8 +99,14 @@ class _Chunks(Sequence[Chunk]):
 
     def __getitem__(self, at: int | slice) -> Chunk | Sequence[Chunk]:
         if isinstance(at, slice):
-            return [self._columns.chunk(self._group, leaf) for leaf in range(*at.indices(len(self)))]
-        return self._columns.chunk(self._group, range(len(self))[at])
+            return list(map(Chunk, self._leaves[at], *(facts[at] for facts in self._facts)))
+        return Chunk(self._leaves[at], *[facts[at] for facts in self._facts])
+
+    @cached_property
+    def _facts(self) -> list[list[int]]:
+        """Starts, packed bytes, values and codecs, each by leaf: integers of numpy are slow to take one by one."""
+        found, group = self._columns, self._group
+        return [facts[group].tolist() for facts in (found.start, found.packed, found.values, found.codec)]
 
 
 def stated_sizes(chunk: Struct) -> tuple[int, int]:

@@ -7,7 +7,7 @@ of a chunk of more than ``_REMOTE_CHECKED_BYTES`` packed bytes is read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from struct import Struct
 from typing import NamedTuple
 
@@ -117,7 +117,10 @@ def _checked(source: pa.NativeFile, chunk: Chunk, rows: int, *, whole: bool) -> 
     leaf, largest, values, dictionary, is_plain = chunk.leaf, 0, 0, None, True
     texts = leaf.physical == _TEXT
     longest = leaf.width or 0 if leaf.physical == _FIXED else 0
-    for start, page in _pages(source, chunk):
+    at, end = chunk.start, chunk.start + chunk.size
+    while at < end:
+        start, page = _page(source, chunk, at, end)
+        at = start + page.packed
         largest = max(largest, page.unpacked)
         if page.kind == DICTIONARY:
             if texts:
@@ -138,25 +141,22 @@ def _checked(source: pa.NativeFile, chunk: Chunk, rows: int, *, whole: bool) -> 
     return Pages(chunk, largest, _NUMBER_BYTES + longest, dictionary, is_plain)
 
 
-def _pages(source: pa.NativeFile, chunk: Chunk) -> Iterator[tuple[int, Page]]:
-    """Yield (position of the packed bytes, page) for each page; raises ValueError for headers that do not fit."""
-    at, end = chunk.start, chunk.start + chunk.size
-    while at < end:
-        data = source.read_at(min(_HEAD_BYTES, end - at), at)
-        try:
-            page = _header(data)
-        except ValueError:
-            if len(data) == end - at:
-                raise
-            page = _header(source.read_at(end - at, at))
-        at += page.size
-        if not DATA <= page.kind <= DATA_V2 or min(page.unpacked, page.values) < 0 or not 0 <= page.packed <= end - at:
-            raise ValueError(f"{_name(chunk)} has a page of {page.packed} bytes, where {end - at} are left")
-        yield at, page
-        at += page.packed
+def _page(source: pa.NativeFile, chunk: Chunk, at: int, end: int) -> tuple[int, Page]:
+    """Return (position of the packed bytes, page) of the page at ``at``; raises ValueError for a header that does not
+    fit into the chunk, which ends at ``end``.
+    """
+    data = source.read_at(min(_HEAD_BYTES, end - at), at)
+    try:
+        page = page_header(data)
+    except (ValueError, IndexError):
+        page = _long_header(source.read_at(end - at, at))
+    at += page.size
+    if not DATA <= page.kind <= DATA_V2 or page.unpacked < 0 or page.values < 0 or not 0 <= page.packed <= end - at:
+        raise ValueError(f"{_name(chunk)} has a page of {page.packed} bytes, where {end - at} are left")
+    return at, page
 
 
-def _header(data: bytes) -> Page:
+def _long_header(data: bytes) -> Page:
     try:
         return page_header(data)
     except IndexError:

@@ -5,12 +5,14 @@ Functions raise ValueError for a footer that does not decode.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from paimon_core.codec.parquet.footer_checks import RowGroup, check_footer
 from paimon_core.codec.parquet.footer_checksum import is_sealed
 from paimon_core.codec.parquet.footer_columns import FooterColumns
-from paimon_core.codec.parquet.known_footers import learn, match_known
+from paimon_core.codec.parquet.known_footers import Form, learn, match_known, match_together
 from paimon_core.codec.parquet.thrift import Struct, parse_struct
 
 _MAGIC = b"PAR1"
@@ -44,7 +46,28 @@ def check_raw_footer(raw: bytes, start: int, *, statistics: bool = True) -> tupl
     return footer, check_footer(footer, start, statistics=statistics)
 
 
-def check_columns(raw: bytes, start: int) -> tuple[FooterColumns, tuple[bytes, bytes] | None]:
+def check_known(footers: Sequence[tuple[bytes, int]]) -> list[tuple[FooterColumns, Form] | None]:
+    """Return ``check_columns`` of each footer whose form is known; None: the footer must be checked alone.
+
+    ``footers``: each footer and its position in its file.
+    """
+    found: list[tuple[FooterColumns, Form] | None] = [None] * len(footers)
+    sealed = [number for number, (raw, _) in enumerate(footers) if _has_right_seal(raw)]
+    for number, columns in zip(sealed, match_together([footers[number] for number in sealed]), strict=True):
+        found[number] = columns
+    return found
+
+
+def _has_right_seal(raw: bytes) -> bool:
+    """Whether a footer has no checksum or the right one."""
+    try:
+        is_sealed(raw)
+    except ValueError:
+        return False
+    return True
+
+
+def check_columns(raw: bytes, start: int) -> tuple[FooterColumns, Form | None]:
     """Return the column chunks of a footer after all checks, and its form: footers of the same form differ only in
     their column chunks. The form is None until two footers with the same schema have been checked.
     """

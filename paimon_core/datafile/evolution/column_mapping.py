@@ -35,13 +35,16 @@ class Source:
     stored: DataType
     """The type of the column in the file's schema."""
     cast: Cast | None
+    arrow: pa.DataType | None = None
+    """Arrays of this type need no conversion and no check; None: all arrays are converted."""
 
     def with_chosen_members(self) -> Source:
         """Return the source for a read that decodes only the wanted fields of each ROW."""
         stored = with_members_of(self.stored, self.wanted.type)
         if stored is self.stored or stored == self.stored:
             return self
-        return replace(self, stored=stored, cast=check_cast(stored, self.wanted.type, self.wanted.name))
+        cast = check_cast(stored, self.wanted.type, self.wanted.name)
+        return replace(self, stored=stored, cast=cast, arrow=_unchanged(stored, cast))
 
     def convert(self, array: pa.Array, path: str, *, encoded: bool = False) -> pa.Array:
         """Convert the decoded column to the wanted type; with ``encoded``, the result may be a dictionary array.
@@ -49,6 +52,8 @@ class Source:
         Raises CorruptTable, which names path and column, for values that the stored type does not allow,
         UnsupportedFeature for values that do not fit the wanted type.
         """
+        if array.type == self.arrow:
+            return array
         try:
             if not (encoded and self.cast is None and is_dictionary_of(array, self.stored)):
                 array = from_stored(array, self.stored)
@@ -135,7 +140,12 @@ def _source(
         raise UnsupportedFeature(f"{path}: column {name!r}: {error}", path=path, column=name) from None
     if not fits:
         raise CorruptTable(f"{path}: column {name!r} is stored as {held}, not {stored.type}", path=path, column=name)
-    return Source(wanted, name, stored.type, cast)
+    return Source(wanted, name, stored.type, cast, _unchanged(stored.type, cast))
+
+
+def _unchanged(stored: DataType, cast: Cast | None) -> pa.DataType | None:
+    """Return the Arrow type of arrays that are returned as they are decoded; None: there is a cast or a check."""
+    return stored.to_arrow() if cast is None and stored.nullable else None
 
 
 def _stored_name(stored: DataField, wanted_ids: set[int], found: pa.Schema) -> str | None:

@@ -6,18 +6,21 @@ file. Every read of a file reads these bytes, so a file that was changed is veri
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_core.codec.parquet.footer_checks import RowGroup
-from paimon_core.codec.parquet.known_footers import forget_known
-from paimon_core.codec.parquet.raw_footer import check_columns, read_raw_footer
+from paimon_core.codec.parquet.footer_columns import FooterColumns
+from paimon_core.codec.parquet.known_footers import Form, forget_known
+from paimon_core.codec.parquet.raw_footer import check_columns, check_known, read_raw_footer
 from paimon_core.datafile.parquet.decoded_sizes import DecodedSizes
 from paimon_core.datafile.parquet.footer import has_int96
 from paimon_core.datafile.parquet.optional_map_keys import open_metadata, with_maps
@@ -29,6 +32,8 @@ KEPT_SCHEMAS = 64
 
 Bounds = tuple[Any, Any, int | None]
 """Minimum, maximum and null count of a column in a row group, as in the footer; None: unknown."""
+MetadataOf = Callable[[bytes], tuple[pq.FileMetaData, bool]]
+"""Returns a footer as Arrow metadata, and whether its maps were changed to lists."""
 _UNKNOWN: Bounds = (None, None, None)
 
 
@@ -51,10 +56,19 @@ class CheckedFooter:
     maps_are_lists: bool
     """Whether ``metadata`` was changed by ``optional_map_keys``."""
     schema: FooterSchema
-    row_groups: Sequence[RowGroup]
-    sizes: DecodedSizes
+    columns: FooterColumns
     known: dict[str, tuple[Bounds, ...]] = field(default_factory=dict)
     """The result of ``bounds`` by column."""
+
+    @cached_property
+    def row_groups(self) -> Sequence[RowGroup]:
+        """The row groups, whose chunks are built when they are asked for."""
+        return self.columns.row_groups
+
+    @cached_property
+    def sizes(self) -> DecodedSizes:
+        """The sizes in memory that the footer states."""
+        return DecodedSizes.of(self.columns)
 
     def bounds(self, column: str) -> tuple[Bounds, ...]:
         """Return the statistics in each row group of a column that is not nested, as physical values."""
@@ -67,19 +81,52 @@ class CheckedFooter:
         return found
 
 
-def read_checked(source: pa.NativeFile) -> CheckedFooter:
-    """Return the verified footer of an open Parquet file; raises ValueError for a footer that is not valid."""
-    raw, start = read_raw_footer(source)
+class KnownFooter(NamedTuple):
+    """A footer that ``known_footers`` has verified, and its facts."""
+
+    raw: bytes
+    start: int
+    """The position of the footer in the file."""
+    columns: FooterColumns
+    form: Form
+
+
+def known_footers(sources: Sequence[pa.BufferReader]) -> list[KnownFooter | None]:
+    """Verify the footers of several files in memory together; None: the footer is cached, or must be read alone.
+
+    A footer takes less time than alone, if a footer of the same form was verified before. The caller may pass each
+    result to ``read_checked``.
+    """
+    found: list[KnownFooter | None] = [None] * len(sources)
+    footers: list[tuple[int, tuple[bytes, int]]] = []
+    for number, source in enumerate(sources):
+        with contextlib.suppress(ValueError):  # raised again when the footer is read alone
+            footers.append((number, read_raw_footer(source)))
+    unknown = [(number, footer) for number, footer in footers if _KEPT.find(*footer) is None]
+    for (number, footer), checked in zip(unknown, check_known([footer for _, footer in unknown]), strict=True):
+        found[number] = None if checked is None else KnownFooter(*footer, *checked)
+    return found
+
+
+def read_checked(
+    source: pa.NativeFile, metadata_of: MetadataOf = open_metadata, known: KnownFooter | None = None
+) -> CheckedFooter:
+    """Return the verified footer of an open Parquet file; raises ValueError for a footer that is not valid.
+
+    ``metadata_of`` is called with a footer that is verified and not cached. ``known``: the verified footer of this
+    file, if it was read before.
+    """
+    raw, start = read_raw_footer(source) if known is None else known[:2]
     found = _KEPT.find(raw, start)
     if found is None:
-        columns, form = check_columns(raw, start)
-        metadata, maps_are_lists = open_metadata(raw)
+        columns, form = check_columns(raw, start) if known is None else known[2:]
+        metadata, maps_are_lists = metadata_of(raw)
         schema = _SCHEMAS.get(form) if form is not None else None
         if schema is None:
             schema = _schema_of(metadata, maps_are_lists=maps_are_lists)
             if form is not None:
                 _SCHEMAS.keep(form, schema)
-        found = CheckedFooter(raw, metadata, maps_are_lists, schema, columns.row_groups, DecodedSizes.of(columns))
+        found = CheckedFooter(raw, metadata, maps_are_lists, schema, columns)
         _KEPT.keep(raw, start, found)
     return found
 

@@ -32,6 +32,8 @@ class ColumnReader:
 
     file: pq.ParquetFile
     columns: Sequence[str]
+    has_long_offsets: bool = False
+    """Whether texts get 64-bit offsets."""
 
 
 def column_readers(
@@ -40,33 +42,36 @@ def column_readers(
     types: pa.Schema,
     wanted: Mapping[str, DataType],
     dictionaries: Collection[str],
+    plain: pq.ParquetFile | None = None,
 ) -> list[ColumnReader]:
     """Return one or two readers that together decode the ``wanted`` columns.
 
     ``types``: the Arrow types of the columns in the file. ``dictionaries``: the text columns to decode as dictionary
-    arrays.
+    arrays. ``plain``: a reader of this file without dictionaries (``opened``), if there is one.
     """
-
-    def opened(**settings: Any) -> pq.ParquetFile:
-        return pq.ParquetFile(
-            source,
-            metadata=metadata,
-            buffer_size=BUFFER_BYTES,
-            pre_buffer=False,
-            page_checksum_verification=True,
-            **settings,
-        )
-
     flat: list[str] = []
     if metadata.num_rows >= _MANY_ROWS:
         flat = [name for name in wanted if name not in dictionaries and _is_flat(types.field(name).type)]
     if not any(_is_text(types.field(name).type) for name in flat):
         flat = []
-    readers = [ColumnReader(opened(binary_type=pa.large_binary()), flat)] if flat else []
+    readers = [ColumnReader(opened(source, metadata, binary_type=pa.large_binary()), flat, True)] if flat else []
     if rest := {name: wanted[name] for name in wanted if name not in set(flat)}:
-        file = opened(read_dictionary=sorted(dictionaries) or None)
+        file = plain if plain is not None and not dictionaries else None
+        file = file or opened(source, metadata, read_dictionary=sorted(dictionaries) or None)
         readers.append(ColumnReader(file, _leaves(file, rest)))
     return readers
+
+
+def opened(source: pa.NativeFile, metadata: pq.FileMetaData | None = None, **settings: Any) -> pq.ParquetFile:
+    """Return a reader of Arrow that verifies the checksums of pages; without ``metadata`` it reads the footer."""
+    return pq.ParquetFile(
+        source,
+        metadata=metadata,
+        buffer_size=BUFFER_BYTES,
+        pre_buffer=False,
+        page_checksum_verification=True,
+        **settings,
+    )
 
 
 def decoded_batches(
@@ -79,7 +84,7 @@ def decoded_batches(
     """
     batches = [reader.file.iter_batches(batch_rows, row_groups, reader.columns, use_threads) for reader in readers]
     if len(batches) == 1:
-        yield from map(_with_short_offsets, batches[0])
+        yield from map(_with_short_offsets, batches[0]) if readers[0].has_long_offsets else batches[0]
         return
     held = [next(some, None) for some in batches]
     while (known := [batch for batch in held if batch is not None]) and len(known) == len(held):

@@ -17,11 +17,11 @@ from paimon_core.codec.parquet.page_checks import Pages, checked_bytes, read_pag
 from paimon_core.codec.parquet.raw_footer import TAIL_BYTES
 from paimon_core.codec.parquet.thrift import parse_struct
 from paimon_core.datafile.file_format import Arrays, ColumnRange, counted_batches
-from paimon_core.datafile.parquet.checked_footer import read_checked
-from paimon_core.datafile.parquet.column_readers import column_readers, decoded_batches
+from paimon_core.datafile.parquet.checked_footer import KnownFooter, read_checked
+from paimon_core.datafile.parquet.column_readers import column_readers, decoded_batches, opened
 from paimon_core.datafile.parquet.footer import int96_as_bytes, repeating_texts
 from paimon_core.datafile.parquet.int96 import without_int96
-from paimon_core.datafile.parquet.optional_map_keys import as_maps, maps_as_lists
+from paimon_core.datafile.parquet.optional_map_keys import as_maps, maps_as_lists, open_metadata
 from paimon_core.datafile.parquet.stored_bounds import stored_value
 from paimon_core.storage.object_stores.remote_file import RemoteInput
 from paimon_core.types import STRING_ROOTS, DataType
@@ -35,6 +35,8 @@ SMALL_FILE = TAIL_BYTES
 """A file of at most this number of bytes is read with one call and then decoded from memory."""
 _FEW_VALUES = 1 << 16
 """At most this number of values is decoded in the calling thread: handing columns to other threads takes longer."""
+_FEW_BYTES = 1 << 20
+"""Rows that take at most this number of bytes in memory are one batch, and no text column is a dictionary."""
 _MANY_ROWS = 1 << 16
 """The minimum number of rows of a file whose text columns are checked for repeated values."""
 _WORST = 4
@@ -46,14 +48,25 @@ class ParquetInput:
 
     reads_members = True
 
-    def __init__(self, source: pa.NativeFile) -> None:
+    def __init__(self, source: pa.NativeFile, known: KnownFooter | None = None) -> None:
+        """``known``: the verified footer of ``source``, which is then in memory and stays open."""
         size = source.size()
-        if size <= SMALL_FILE:  # the caller may close its source, also one in memory, before the file is decoded
+        self._plain: pq.ParquetFile | None = None
+        if size <= SMALL_FILE and known is None:
+            # The caller may close its source, also one in memory, before the file is decoded.
             source = pa.BufferReader(source.read_at(size, 0))
         self._source = source
-        self._footer = read_checked(source)
+        self._footer = read_checked(source, self._opened_metadata if size <= SMALL_FILE else open_metadata, known)
         self.schema = self._footer.schema.arrow
         self.row_count: int | None = self._footer.metadata.num_rows
+
+    def _opened_metadata(self, raw: bytes) -> tuple[pq.FileMetaData, bool]:
+        """Return ``open_metadata`` of the verified footer of a file in memory, and keep the reader for the batches."""
+        try:
+            self._plain = opened(self._source)
+        except pa.ArrowInvalid:
+            return open_metadata(raw)
+        return self._plain.metadata, False
 
     @property
     def row_group_rows(self) -> Sequence[int]:
@@ -91,7 +104,8 @@ class ParquetInput:
         rows, repeating = self._sizes(wanted, groups, batch_rows, batch_bytes)
         threads = use_threads and metadata.num_rows * len(wanted) > _FEW_VALUES
         read = metadata if not int96 else _as_bytes(self._footer.raw, maps_are_lists=maps_are_lists)
-        readers = column_readers(self._source, read, self.schema, wanted, repeating)
+        plain = None if int96 or maps_are_lists else self._plain
+        readers = column_readers(self._source, read, self.schema, wanted, repeating, plain)
         for some, together in _steps(groups, rows, apart=isinstance(self._source, RemoteInput)):
             self._will_read(together, wanted)
             for decoded in decoded_batches(readers, together, some, use_threads=threads):
@@ -138,6 +152,8 @@ class ParquetInput:
         self._will_read(groups[1:], wanted, heads=True)
         self._will_read(groups[:1], wanted)
         pages = [read_pages(source, checked.row_groups[at], wanted) for at in groups]
+        if metadata.num_rows <= batch_rows and _bytes_at_most(pages) <= min(batch_bytes, _FEW_BYTES):
+            return [batch_rows] * len(groups), set()
         sizes = checked.sizes.with_dictionaries(groups, pages)
         rows = sizes.batch_rows(wanted, groups, batch_bytes, batch_rows)
         most = _WORST * batch_bytes
@@ -150,6 +166,17 @@ class ParquetInput:
             direct = {leaf: p for leaf, p in found.items() if leaves.get(leaf) not in repeating}
             rows[at] = rows_of(source, checked.row_groups[group], direct, most, rows[at])
         return rows, repeating
+
+
+def _bytes_at_most(pages: Sequence[Mapping[int, Pages]]) -> int:
+    """Return the bytes that the columns take in memory if each text is as long as all texts of its dictionary.
+
+    If not all headers were read, the bytes are not known and a large number is returned.
+    """
+    chunks = [found for group in pages for found in group.values()]
+    if not all(found.is_whole for found in chunks):
+        return 1 << 62
+    return sum(found.chunk.values * (found.value_bytes + found.texts) for found in chunks)
 
 
 def _as_dictionaries(

@@ -45,7 +45,7 @@ class FileRequest:
     counts: ReadCounts | None = None
     """Counts the opened files and the decoded row groups and rows."""
     held: FileInput | None = None
-    """The file, if it was opened before (``reader.opened_small``)."""
+    """The file, if it was opened before (``reader.opened_together``)."""
 
 
 ALL_ROWS = FileRequest()

@@ -15,6 +15,7 @@ import pyarrow as pa
 from paimon_core.datafile.evolution.column_mapping import Source, known_columns, match_columns
 from paimon_core.datafile.file_format import FileInput
 from paimon_core.datafile.formats import format_of, open_file
+from paimon_core.datafile.parquet.checked_footer import known_footers
 from paimon_core.datafile.parquet.parquet_input import SMALL_FILE, ParquetInput
 from paimon_core.datafile.reading.chosen_rows import ChosenRows
 from paimon_core.datafile.reading.decoding import Decoding, batch_of
@@ -74,16 +75,32 @@ def read_batches(
             _expect(path, "rows in the row groups that were read", decoded, chosen.row_count)
 
 
-def opened_small(storage: Storage, path: str, file: DataFile, file_schema: TableSchema) -> FileInput | None:
-    """Open a Parquet file that is decoded from memory, for the field ``held`` of a request; None for another file.
+def read_small(storage: Storage, path: str, file: DataFile) -> bytes | None:
+    """Return the bytes of a Parquet file that is decoded from memory; None for another file.
 
-    Many files that are opened one after the other, and decoded later, take less time than files that are opened and
-    decoded in turn. Raises the errors of ``read_batches``.
+    Raises the errors of ``read_batches``.
     """
     if format_of(path) != "parquet" or file.file_size > SMALL_FILE:
         return None
-    with opened(storage, path) as source:
-        return _open_whole(source, path, file, file_schema)
+    with _naming(path), storage.open_input(path) as source:
+        _expect(path, "bytes", source.size(), file.file_size)
+        return bytes(source.read_at(file.file_size, 0))
+
+
+def opened_together(files: Sequence[tuple[str, bytes]]) -> list[FileInput | None]:
+    """Open small files, given by path and bytes, for the field ``held`` of a request.
+
+    Many files that are read and opened one after the other, and decoded later, take less time than files that are
+    opened and decoded in turn. None for a file that does not open: ``read_batches`` raises the error.
+    """
+    sources = [pa.BufferReader(data) for _, data in files]
+    found: list[FileInput | None] = []
+    for (path, _), source, known in zip(files, sources, known_footers(sources), strict=True):
+        opened_file = None
+        with contextlib.suppress(PaimonError), _naming(path):
+            opened_file = ParquetInput(source, known)
+        found.append(opened_file)
+    return found
 
 
 def _open_whole(source: pa.NativeFile, path: str, file: DataFile, file_schema: TableSchema) -> FileInput:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from paimon_core.health.plan.history import NEW, History, Place
 from paimon_core.health.plan.outcome import CONFLICT, FAILED, Outcome
 from paimon_core.health.plan.works import Work
 from paimon_core.metadata import clock
+from paimon_core.processors import usable
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.upkeep.group_run import RunLabel, run_group, threads_within
 from paimon_core.table.upkeep.maintenance_report import MaintenanceReport
@@ -102,7 +102,7 @@ class PlanRun:
         if works[0].task is None:
             self.outcomes.append(run_single(table, author, works[0], label))
             return
-        threads = 1 if self.elsewhere else threads_within(group, self.plan.budget.memory, os.cpu_count() or 1)
+        threads = 1 if self.elsewhere else threads_within(group, self.plan.budget.memory, usable())
         outcomes, report = run_group(table.context, author, works, threads, label, self.elsewhere)
         self.outcomes += outcomes
         if report.snapshot is not None:

@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 
+from paimon_core.processors import usable
 from paimon_lake.cli.main import main
 from paimon_lake.loads.files import chosen_buckets as choosing
 from paimon_lake.loads.files.chosen_buckets import chosen_buckets, processors
@@ -131,7 +132,7 @@ def test_the_processors_of_a_master(quick: SmallLake, master: str, number: int) 
     (quick.folder / "local.yaml").write_text(f"spark: {{master: '{master}'}}\n")
     assert processors(quick.settings) == number
     (quick.folder / "local.yaml").write_text("spark: {master: 'local[*]'}\n")
-    assert processors(quick.settings) == os.cpu_count()
+    assert processors(quick.settings) == usable()
 
 
 @pytest.mark.parametrize("damage", ["header", "middle"])

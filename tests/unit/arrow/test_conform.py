@@ -1,4 +1,5 @@
 import decimal
+import sys
 
 import pandas as pd
 import polars as pl
@@ -188,3 +189,18 @@ def test_batches_are_gathered_to_tables_of_a_size():
     batch = pa.record_batch({"n": pa.array([1, 2], pa.int64())})
     assert [len(table) for table in gather([batch] * 5, 32)] == [4, 4, 2]
     assert [len(table) for table in gather([batch] * 5)] == [10]
+
+
+def test_several_threads_convert_as_one_and_name_the_first_column(monkeypatch):
+    monkeypatch.setattr(sys.modules["paimon_core.arrow.conform"], "_MANY_ROWS", 2)
+    monkeypatch.setattr("paimon_core.processors.usable", lambda: 4)
+    schema = pa.schema([(f"c{at}", pa.int32()) for at in range(8)])
+    fields = new_schema(schema).fields
+    rows = pa.table({f"c{at}": pa.array([at, None, 7], pa.int64()) for at in range(7)})
+    assert conform(rows, fields).to_pylist() == [{**row, "c7": None} for row in rows.to_pylist()]
+    wrong = rows
+    for at in (2, 5, 6):
+        wrong = wrong.set_column(at, f"c{at}", pa.array([1, 2**40, 3]))
+    for _ in range(20):
+        with pytest.raises(SchemaMismatch, match=r"'c2'.*the first such row is 11"):
+            conform(wrong, fields, first_row=10)

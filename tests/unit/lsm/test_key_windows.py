@@ -1,3 +1,5 @@
+import threading
+
 import pyarrow as pa
 import pytest
 
@@ -89,3 +91,23 @@ def test_texts_that_share_a_dictionary_count_as_decoded(monkeypatch):
     batches = [pa.record_batch({"k": pa.array(range(n, n + 4)), "s": texts}) for n in range(0, 40, 4)]
     found = [len(piece) for pieces in windows([iter(batches)], ["k"], 1000) for piece in pieces]
     assert found == [12, 12, 12, 4]
+
+
+def test_runs_that_are_read_at_the_same_time_make_the_same_windows():
+    parts = [([1, 2], [3, 9]), ([2, 5], [6]), ([4], [7, 8])]
+    assert list(windows([run(*p) for p in parts], ["k"], 2, threads=3)) == list(
+        windows([run(*p) for p in parts], ["k"], 2)
+    )
+
+
+def test_at_most_so_many_runs_are_read_at_the_same_time():
+    two = threading.Barrier(2)
+
+    def batches(keys):
+        two.wait(timeout=60)  # no run is read before the other one
+        yield from run(keys)
+
+    assert [len(window) for window in windows([batches([1]), batches([2])], ["k"], 2, threads=2)] == [2]
+    two.abort()
+    with pytest.raises(threading.BrokenBarrierError):
+        list(windows([batches([1]), batches([2])], ["k"], 2))

@@ -219,7 +219,7 @@ def test_columns_that_several_threads_copy_are_the_same(monkeypatch):
     monkeypatch.setattr(write_buffer, "_MANY_ROWS", 4)
     found = {}
     for processors in (1, 3):
-        monkeypatch.setattr("os.cpu_count", lambda processors=processors: processors)
+        monkeypatch.setattr("paimon_core.processors.usable", lambda processors=processors: processors)
         held = buffer()
         held.add(rows([3, 1, 2, 3], 0, v=[7, None, 8, 9]))
         held.add(rows([2, 5], 4, v=[10, 11]))
@@ -230,7 +230,7 @@ def test_columns_that_several_threads_copy_are_the_same(monkeypatch):
 
 def test_equal_memory_of_a_key_and_its_value_is_copied_once(monkeypatch):
     monkeypatch.setattr(write_buffer, "_MANY_ROWS", 1)
-    monkeypatch.setattr("os.cpu_count", lambda: 3)
+    monkeypatch.setattr("paimon_core.processors.usable", lambda: 3)
     parts = []
 
     class Noting(Deduplicate):

@@ -1,6 +1,5 @@
 """Windows that are read ahead: the same rows and the same files as one thread makes."""
 
-import os
 import threading
 from pathlib import Path
 
@@ -42,10 +41,10 @@ def test_rows_and_files_are_those_of_one_thread(table, monkeypatch):
     started = []
     start = threading.Thread.start
     monkeypatch.setattr(threading.Thread, "start", lambda t: (started.append(t.name), start(t))[1])
-    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    monkeypatch.setattr("paimon_core.processors.usable", lambda: 1)
     rows, files = table.scan().to_arrow(), file_rows(table)
     assert "paimon-ahead" not in started
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr("paimon_core.processors.usable", lambda: 2)
     assert table.scan().to_arrow() == rows
     assert started.count("paimon-ahead") == 1  # decode, merge
     assert file_rows(table) == files
@@ -54,7 +53,7 @@ def test_rows_and_files_are_those_of_one_thread(table, monkeypatch):
 
 
 def test_a_read_that_stops_early_leaves_no_thread(table, monkeypatch):
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr("paimon_core.processors.usable", lambda: 2)
     batches = table.scan().to_batches()
     next(iter(batches))
     del batches
@@ -62,7 +61,7 @@ def test_a_read_that_stops_early_leaves_no_thread(table, monkeypatch):
 
 
 def test_a_damaged_file_is_named(table, monkeypatch):
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr("paimon_core.processors.usable", lambda: 2)
     (split,) = table.scan().plan.splits
     path = table.context.file_path(split.partition, split.bucket, split.files[0])
     data = bytearray(Path(path).read_bytes())

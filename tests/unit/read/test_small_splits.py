@@ -148,8 +148,8 @@ def test_files_that_a_store_opens_in_memory_are_read_after_they_are_closed(tmp_p
     # object stores open a small file like this: with all its bytes
     monkeypatch.setattr(FsspecStorage, "open_input", lambda self, path: pa.BufferReader(self.read(path)))
     opened = []
-    small = bucket_reader.opened_small
-    monkeypatch.setattr(bucket_reader, "opened_small", lambda *given: opened.append(given[1]) or small(*given))
+    small = bucket_reader.opened_together
+    monkeypatch.setattr(bucket_reader, "opened_together", lambda files: opened.extend(files) or small(files))
     scan = table.scan()
     assert max(map(len, groups_of(scan))) > 2
     assert scan.to_arrow().equals(expected)
@@ -231,7 +231,7 @@ def test_few_values_are_read_by_one_thread_on_the_local_disk(tmp_path, monkeypat
 
     planned = planned_rows.parallel_batches
     monkeypatch.setattr(planned_rows, "parallel_batches", recording)
-    monkeypatch.setattr(planned_rows.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr("paimon_core.processors.usable", lambda: 4)
     table = keyed(tmp_path, {})
     table.scan().to_arrow()
     table.scan().to_batches(threads=2).read_all()

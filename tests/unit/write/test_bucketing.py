@@ -1,7 +1,10 @@
 import pyarrow as pa
+import pytest
 
 import paimon_core as paimon
+from paimon_core.codec.binary_row import bucket_function
 from paimon_core.codec.binary_row.rows import decode_row
+from paimon_core.errors import UnsupportedFeature
 from paimon_core.types import parse_type
 from paimon_core.write.bucketing import split_by_bucket
 
@@ -53,3 +56,14 @@ def test_parts_of_one_table_are_the_same_rows(tmp_path):
     copies, parts = (list(split_by_bucket(rows, context, shares=shares)) for shares in (False, True))
     assert len(parts) == 6
     assert parts == copies
+
+
+def test_one_bucket_hashes_no_key_and_still_refuses_types(tmp_path, monkeypatch):
+    context = context_of(tmp_path, primary_key=["k"], options={"bucket": "1"})
+    rows = pa.table({"p": ["x"] * 3, "k": pa.array([1, 42, -5], pa.int32()), "v": [1, 2, 3]})
+    monkeypatch.setattr(bucket_function, "hash_rows", None)
+    (part,) = split_by_bucket(rows, context)
+    assert (part.bucket, part.rows) == (0, rows)
+    with pytest.raises(UnsupportedFeature, match=r"bucket-function\.type = mod"):
+        bucket_function.buckets_of([rows["p"]], [parse_type("STRING")], "mod", 1)
+    assert bucket_function.buckets_of([rows["k"]], [parse_type("INT")], "mod", 1).tolist() == [0, 0, 0]

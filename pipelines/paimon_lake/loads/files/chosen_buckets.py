@@ -6,13 +6,13 @@ rule. The bytes of data are those of the files in a columnar format, and for tex
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
 from paimon_core.options.bucket_number import BucketNumber, bucket_number, size_of
+from paimon_core.processors import usable
 from paimon_core.table.table import Table
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.sources.source import FilesSource
@@ -106,4 +106,4 @@ def processors(settings: Settings) -> int:
     found = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", settings.spark.master)
     if found is None:
         return 1
-    return (os.cpu_count() or 1) if found[1] == "*" else int(found[1] or 1)
+    return usable() if found[1] == "*" else int(found[1] or 1)

@@ -12,8 +12,8 @@ import pytest
 from paimon_core.codec.parquet import known_footers
 from paimon_core.codec.parquet.footer_checksum import is_sealed, sealed, without_seal
 from paimon_core.codec.parquet.footer_columns import FooterColumns
-from paimon_core.codec.parquet.known_footers import forget_known, learn, match_known
-from paimon_core.codec.parquet.raw_footer import check_raw_footer
+from paimon_core.codec.parquet.known_footers import forget_known, learn, match_known, match_together
+from paimon_core.codec.parquet.raw_footer import check_columns, check_known, check_raw_footer
 from paimon_core.datafile.parquet.footer import footer_of
 
 FACTS = ("rows", "start", "packed", "unpacked", "values", "codec", "texts")
@@ -149,3 +149,36 @@ def test_a_damaged_footer_is_accepted_only_if_the_thrift_decoder_accepts_it(coun
             taken += 1
             assert_equal(found[0], parsed(damaged, end))
     assert taken > count // 50
+
+
+def test_footers_that_are_matched_together_are_accepted_as_alone():
+    pool = [footer(is_ours=is_ours, **settings) for settings in SETTINGS for is_ours in (True, False)]
+    for raw, end in pool:
+        teach(raw, end)
+    pool.append(footer(TABLE.select(["n"])))  # a schema that is not known
+    chance, accepted, refused = Random(7), 0, 0
+    for _ in range(40):
+        some = [chance.choice(pool) for _ in range(12)]
+        some = [(changed(raw, chance), end) if chance.randrange(3) == 0 else (raw, end) for raw, end in some]
+        some = [(raw, end - chance.choice((0, 0, 0, 1, end))) for raw, end in some]
+        for footer_and_end, found in zip(some, match_together(some), strict=True):
+            alone = match_known(*footer_and_end)
+            assert (found is None) is (alone is None)
+            if found is None or alone is None:
+                refused += 1
+                continue
+            accepted += 1
+            assert found[1] == alone[1]
+            assert_equal(found[0], alone[0])
+    assert accepted > 100
+    assert refused > 100
+
+
+def test_a_wrong_checksum_of_one_footer_is_left_to_the_check_that_names_it():
+    raw, end = footer()
+    teach(raw, end)
+    wrong = raw[:-20] + bytes([raw[-20] ^ 1]) + raw[-19:]
+    with pytest.raises(ValueError, match="checksum"):
+        check_columns(wrong, end)
+    first, second, third = check_known([(raw, end), (wrong, end), (raw, end)])
+    assert (first is None, second is None, third is None) == (False, True, False)

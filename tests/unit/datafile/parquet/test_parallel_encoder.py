@@ -1,6 +1,5 @@
 """A file whose columns are encoded by several threads has the same bytes as a file of one thread."""
 
-import os
 import threading
 
 import numpy as np
@@ -49,7 +48,7 @@ def _type(schema, name):
 
 
 def processors(monkeypatch, count):
-    monkeypatch.setattr(os, "cpu_count", lambda: count)
+    monkeypatch.setattr("paimon_core.processors.usable", lambda: count)
 
 
 @pytest.fixture
