@@ -197,20 +197,21 @@ class EntryTable:
         numbers[order] = np.arange(len(order))
         return numbers[group], first[order].tolist()
 
-    def key_ranks(self, at: Numbers, types: Sequence[DataType], order: KeyOrder) -> tuple[list[int], list[int]]:
-        """Return two lists of numbers, for the smallest and the largest keys of the files at some positions.
+    def key_ranks(self, at: Numbers, types: Sequence[DataType], order: KeyOrder) -> tuple[Numbers, Numbers]:
+        """Return two arrays of numbers, for the smallest and the largest keys of the files at some positions.
 
-        Compared with each other, the numbers of both lists have the same order as the keys.
+        Compared with each other, the numbers of both arrays have the same order as the keys.
 
         Raises CorruptTable for keys that do not decode.
         """
         lows, highs = self.keys(at)
         ranks = key_ranks(RowBytes(*_bytes(lows), len(types)), RowBytes(*_bytes(highs), len(types)), types)
         if ranks is not None:
-            return ranks[0].tolist(), ranks[1].tolist()
+            return ranks
         known = {key: order(key) for key in {*lows, *highs}}
         numbers = {key: number for number, key in enumerate(sorted(set(known.values())))}
-        return [numbers[known[key]] for key in lows], [numbers[known[key]] for key in highs]
+        low, high = (np.array([numbers[known[key]] for key in keys], np.int64) for keys in (lows, highs))
+        return low, high
 
 
 def _bytes(texts: Sequence[bytes]) -> ByteColumn:
