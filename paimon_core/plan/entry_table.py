@@ -87,7 +87,7 @@ class EntryTable:
     """Pairs of a schema id and the columns that have statistics; None: all columns."""
     entries: Callable[[Numbers], list[ManifestEntry]]
     """Returns the entries at the given positions as ``ManifestEntry`` values."""
-    keys: Callable[[Numbers], tuple[list[bytes], list[bytes]]]
+    keys: Callable[[Numbers], tuple[ByteColumn, ByteColumn]]
     """Returns the smallest and the largest serialized keys of the files at the given positions."""
     created: Callable[[Numbers], Numbers]
     """Returns the creation times of the files at the given positions, in milliseconds of local time.
@@ -123,12 +123,13 @@ class EntryTable:
         if "delete_row_count" in entries.nulls:
             clean &= ~entries.nulls["delete_row_count"]
 
+        def rows(name: str, at: Numbers) -> ByteColumn:
+            starts, lengths = entries.spans[name]
+            return entries.buffer, starts[at].astype(np.int64), lengths[at].astype(np.int64)
+
         def stats(of: str) -> Callable[[Numbers], StatsBytes]:
             def chosen(at: Numbers) -> StatsBytes:
-                low, high = (
-                    (entries.buffer, starts[at].astype(np.int64), lengths[at].astype(np.int64))
-                    for starts, lengths in (entries.spans[f"{of}_{name}_values"] for name in ("min", "max"))
-                )
+                low, high = (rows(f"{of}_{name}_values", at) for name in ("min", "max"))
                 return StatsBytes(low, high, entries.column(f"{of}_null_counts", at))
 
             return chosen
@@ -152,7 +153,7 @@ class EntryTable:
             cover=cover,
             covers=covers,
             entries=entries.entries,
-            keys=lambda at: (entries.bytes_at("min_key", at), entries.bytes_at("max_key", at)),
+            keys=lambda at: (rows("min_key", at), rows("max_key", at)),
             key_stats=stats("key"),
             value_stats=stats("value"),
             entry_bytes=entries.nbytes + 3 * partition.nbytes,
@@ -205,18 +206,20 @@ class EntryTable:
         Raises CorruptTable for keys that do not decode.
         """
         lows, highs = self.keys(at)
-        ranks = key_ranks(RowBytes(*_bytes(lows), len(types)), RowBytes(*_bytes(highs), len(types)), types)
+        ranks = key_ranks(RowBytes(*lows, len(types)), RowBytes(*highs, len(types)), types)
         if ranks is not None:
             return ranks
-        known = {key: order(key) for key in {*lows, *highs}}
+        keys = [_texts(column) for column in (lows, highs)]
+        known = {key: order(key) for key in {*keys[0], *keys[1]}}
         numbers = {key: number for number, key in enumerate(sorted(set(known.values())))}
-        low, high = (np.array([numbers[known[key]] for key in keys], np.int64) for keys in (lows, highs))
+        low, high = (np.array([numbers[known[key]] for key in some], np.int64) for some in keys)
         return low, high
 
 
-def _bytes(texts: Sequence[bytes]) -> ByteColumn:
-    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-    return np.frombuffer(b"".join(texts), np.uint8), np.cumsum(lengths) - lengths, lengths
+def _texts(column: ByteColumn) -> list[bytes]:
+    buffer, starts, lengths = column
+    data = buffer.data
+    return [bytes(data[a:b]) for a, b in zip(starts.tolist(), (starts + lengths).tolist(), strict=True)]
 
 
 def _are_compacted(entries: EntryColumns) -> Mask:

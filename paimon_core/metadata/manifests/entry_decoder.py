@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -178,8 +179,10 @@ def _decoded_together(
         columns = _columns(*_joined([block for manifest in manifests for block in manifest.blocks]), records)
     except NotInColumns:
         return [_decoded(manifest, holding) for manifest in manifests]
-    ends = np.cumsum([sum(block.count for block in manifest.blocks) for manifest in manifests]).tolist()
-    return [columns.take(slice(a, b)).compact() for a, b in zip([0, *ends], ends, strict=False)]
+    rows = [0, *accumulate(sum(block.count for block in manifest.blocks) for manifest in manifests)]
+    ends = [0, *accumulate(manifest.unpacked for manifest in manifests)]
+    places = zip(pairwise(rows), pairwise(ends), strict=True)
+    return [columns.take(slice(a, b)).compact(first, last) for (a, b), (first, last) in places]
 
 
 def _joined(blocks: Sequence[AvroBlock]) -> tuple[bytes, list[tuple[int, int, int]]]:
