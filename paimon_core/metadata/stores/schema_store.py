@@ -1,6 +1,6 @@
 """SchemaStore: the schemas of one table by id (format 2.1, 2.3). The latest schema has the highest id.
 
-A schema file never changes, so a store reads each schema only once. Files with equal bytes are parsed once (``remembered``).
+A schema file never changes, so a store reads each schema only once. Equal files are parsed once (``remembered``).
 """
 
 from __future__ import annotations

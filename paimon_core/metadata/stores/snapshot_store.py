@@ -58,7 +58,10 @@ class Publisher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotStore:
-    """Reads and creates the snapshot files of one table; each file is read each time, because a rollback frees ids for reuse."""
+    """Reads and creates the snapshot files of one table.
+
+    Each file is read each time, because a rollback frees ids for reuse.
+    """
 
     storage: Storage
     paths: TablePaths
