@@ -27,7 +27,8 @@ from paimon_core.codec.avro.columns import (
     decode_columns,
     digests,
 )
-from paimon_core.codec.avro.container import AvroBlock, read_blocks
+from paimon_core.codec.avro.blocks import read_blocks
+from paimon_core.codec.avro.container import AvroBlock
 from paimon_core.codec.avro.items import texts_of
 from paimon_core.codec.avro.plain_schema import array_schema
 from paimon_core.codec.record_file import is_avro
@@ -107,21 +108,27 @@ class _Blocks:
         return sum(len(block.data) for block in self.blocks)
 
 
-def decode_manifests(files: Sequence[tuple[bytes, str]], holding: Collection[bytes] | None = None) -> list[Entries]:
+def decode_manifests(
+    files: Sequence[tuple[bytes, str]],
+    holding: Collection[bytes] | None = None,
+    chosen: Sequence[Sequence[bool]] | None = None,
+) -> list[Entries]:
     """Return the entries of each manifest, given their bytes and paths; paths are used in error messages.
 
     The result is columns, or ``ManifestEntry`` values if all manifests together are small (``FEW_BYTES``). ``holding``:
-    entries that contain none of these byte strings may be left out. Raises the errors of ``decode_entries``.
+    entries that contain none of these byte strings may be left out. ``chosen``: for each manifest, which of its first
+    blocks may contain them; the other ones are not unpacked. Raises the errors of ``decode_entries``.
     """
     if sum(max(len(data) - HEADER_BYTES, 0) for data, _ in files) <= FEW_BYTES:
         return [tuple(decode_entries(data, path, holding)) for data, path in files]
 
-    def decoded(file: tuple[bytes, str]) -> EntryColumns | _Blocks:
-        manifest = _open(*file, holding)
+    def decoded(file: tuple[tuple[bytes, str], Sequence[bool]]) -> EntryColumns | _Blocks:
+        manifest = _open(*file[0], holding, file[1])
         alone = manifest.records is None or manifest.unpacked > JOINT_BYTES
         return _decoded(manifest, holding) if alone else manifest
 
-    done = dict(enumerate(run_parallel(decoded, files)))
+    each = zip(files, [()] * len(files) if chosen is None else chosen, strict=True)
+    done = dict(enumerate(run_parallel(decoded, each)))
     joint: dict[Records, dict[int, _Blocks]] = {}
     for number, manifest in done.items():
         if isinstance(manifest, _Blocks) and manifest.records is not None:
@@ -132,8 +139,8 @@ def decode_manifests(files: Sequence[tuple[bytes, str]], holding: Collection[byt
     return [columns for columns in done.values() if isinstance(columns, EntryColumns)]
 
 
-def _open(data: bytes, path: str, holding: Collection[bytes] | None) -> _Blocks:
-    found = read_blocks(data, path) if is_avro(data) else None
+def _open(data: bytes, path: str, holding: Collection[bytes] | None, chosen: Sequence[bool]) -> _Blocks:
+    found = read_blocks(data, path, chosen) if is_avro(data) else None
     if found is None:
         return _Blocks(data, path, [], None)
     schema, blocks = found
