@@ -33,7 +33,6 @@ def remembered(parse: Callable[Concatenate[bytes, P], T]) -> Callable[Concatenat
     lock = threading.Lock()
     kept = 0
 
-    @wraps(parse)
     def parsed(data: bytes, *args: P.args, **kwargs: P.kwargs) -> T:
         nonlocal kept
         if len(data) > LARGEST:
@@ -52,4 +51,4 @@ def remembered(parse: Callable[Concatenate[bytes, P], T]) -> Callable[Concatenat
                 kept -= len(known.popitem(last=False)[0][0])
         return found
 
-    return parsed
+    return wraps(parse)(parsed)  # type: ignore[return-value]  # the first parameter has another name

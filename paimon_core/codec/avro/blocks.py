@@ -1,4 +1,4 @@
-"""The blocks of a manifest: unpacks them for decoders of columns, or only some of them, or only counts their records."""
+"""Blocks of manifests: unpacks all of them, or some of them, or only counts their records."""
 
 from __future__ import annotations
 

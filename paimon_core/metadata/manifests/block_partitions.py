@@ -1,4 +1,4 @@
-"""BlockPartitions: which partitions the records of each block of a manifest have, so that other blocks are not unpacked.
+"""BlockPartitions: the partitions in each block of a manifest, so that readers of one partition unpack few blocks.
 
 Manifests that merges wrote are ordered by partition, so a block has few partitions. The local cache keeps this index
 beside the copy of a manifest, which has no room for it in its own format.
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paimon_core.codec.avro.columns import Numbers
 from paimon_core.codec.avro.blocks import record_counts
+from paimon_core.codec.avro.columns import Numbers
 from paimon_core.metadata.manifests.entry_columns import EntryColumns
 
 MOST_OF_BLOCK = 16

@@ -20,7 +20,7 @@ from paimon_core.codec.avro.columns import PADDING, Mask, Numbers, Offsets, dige
 from paimon_core.codec.avro.items import encode_items, nullable_numbers, numbers_of, texts_of
 from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.data_file import DataFile, FileSource
-from paimon_core.metadata.manifests.constant_columns import joined, memory_of, own, shared, taken
+from paimon_core.metadata.manifests.constant_columns import joined, memory_of, shared, taken
 from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from paimon_core.metadata.manifests.gc_pause import gc_paused
 from paimon_core.metadata.manifests.manifest_file import merge_entries
@@ -144,26 +144,6 @@ class EntryColumns:
             {name: nulls(name) for name in sorted(with_nulls)},
             {name: spans(name) for name in parts[0].spans},
             np.concatenate([part.name_digest for part in parts]),
-        )
-
-    def compact(self, first: int, last: int) -> EntryColumns:
-        """Return a copy of the entries; its data and columns share no memory with larger arrays.
-
-        ``first``, ``last``: the part of the data that contains all values of these entries.
-        """
-        spans: dict[str, Spans] = {}
-        for name, (starts, lengths) in self.spans.items():
-            if starts is lengths or int(lengths.max(initial=-1)) < 0:
-                lengths = own(lengths)
-                spans[name] = Spans(lengths, lengths)
-            else:
-                spans[name] = Spans(np.where(lengths > 0, starts - first, 0), own(lengths))
-        return EntryColumns(
-            self.data[first:last] + PADDING,
-            {name: own(column) for name, column in self.numbers.items()},
-            {name: own(column) for name, column in self.nulls.items()},
-            spans,
-            self.name_digest.copy(),
         )
 
     def gathered(self, at: Indices) -> EntryColumns:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from paimon_core.codec.avro.blocks import read_blocks
 from paimon_core.codec.avro.columns import (
     PADDING,
     Bytes,
@@ -27,14 +28,13 @@ from paimon_core.codec.avro.columns import (
     decode_columns,
     digests,
 )
-from paimon_core.codec.avro.blocks import read_blocks
 from paimon_core.codec.avro.container import AvroBlock
 from paimon_core.codec.avro.items import texts_of
 from paimon_core.codec.avro.plain_schema import array_schema
 from paimon_core.codec.record_file import is_avro
 from paimon_core.errors import CorruptTable
 from paimon_core.metadata.data_file import FileSource
-from paimon_core.metadata.manifests.constant_columns import shared
+from paimon_core.metadata.manifests.constant_columns import own, shared
 from paimon_core.metadata.manifests.entries import FileKind
 from paimon_core.metadata.manifests.entry_columns import Entries, EntryColumns, Spans
 from paimon_core.metadata.manifests.manifest_file import VERSION, decode_entries
@@ -189,7 +189,26 @@ def _decoded_together(
     rows = [0, *accumulate(sum(block.count for block in manifest.blocks) for manifest in manifests)]
     ends = [0, *accumulate(manifest.unpacked for manifest in manifests)]
     places = zip(pairwise(rows), pairwise(ends), strict=True)
-    return [columns.take(slice(a, b)).compact(first, last) for (a, b), (first, last) in places]
+    return [own_copy(columns.take(slice(a, b)), first, last) for (a, b), (first, last) in places]
+
+
+def own_copy(entries: EntryColumns, first: int, last: int) -> EntryColumns:
+    """Return a copy of entries; its data and columns share no memory with larger arrays.
+
+    ``first``, ``last``: the part of the data that contains all values of these entries.
+    """
+    spans: dict[str, Spans] = {}
+    for name, (starts, lengths) in entries.spans.items():
+        owned = own(lengths)
+        is_null = starts is lengths or int(lengths.max(initial=-1)) < 0
+        spans[name] = Spans(owned if is_null else np.where(lengths > 0, starts - first, 0), owned)
+    return EntryColumns(
+        entries.data[first:last] + PADDING,
+        {name: own(column) for name, column in entries.numbers.items()},
+        {name: own(column) for name, column in entries.nulls.items()},
+        spans,
+        entries.name_digest.copy(),
+    )
 
 
 def _joined(blocks: Sequence[AvroBlock]) -> tuple[bytes, list[tuple[int, int, int]]]:

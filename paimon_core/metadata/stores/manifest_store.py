@@ -142,9 +142,9 @@ class ManifestStore:
 
         ``texts``: entries whose serialized partition contains none of these byte strings may be left out. With
         ``texts``, only those blocks of a large manifest are decoded that contain one of these byte strings. A manifest
-        that is cached, or has been read a few times and has no index (``ManifestCache.reads_part``), is read as a whole. Without
-        ``keep``, no manifest is added to the cache, because the caller reads it once or caches its entries in another
-        form. Raises the errors of ``read_manifest``.
+        that is cached, or was read a few times and has no index (``ManifestCache.reads_part``), is read as a whole.
+        Without ``keep``, no manifest is added to the cache, because the caller reads it once or caches its entries in
+        another form. Raises the errors of ``read_manifest``.
         """
         partial = [texts is not None and self._reads_part(m, texts) for m in manifests]
         whole = [(m.file_name, m.file_size) for m, part in zip(manifests, partial, strict=True) if not part]

@@ -9,6 +9,7 @@ from paimon_core.metadata.column_stats import EMPTY_ROW, ColumnStats
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from paimon_core.metadata.manifests.entry_columns import EntryColumns, live
+from paimon_core.metadata.manifests.entry_decoder import own_copy
 from paimon_core.metadata.manifests.manifest_file import live_entries
 
 FULL = ManifestEntry(
@@ -70,7 +71,7 @@ def test_columns_are_chosen_and_joined():
     assert EntryColumns.concat([]).entries() == []
     last = joined.take(slice(3, 4))
     first = min(int(s.starts[0]) for s in last.spans.values() if s.lengths[0] > 0)
-    small = last.compact(first, len(joined.data))
+    small = own_copy(last, first, len(joined.data))
     assert small.entries() == [BARE]
     assert small.nbytes < BOTH.nbytes
 
