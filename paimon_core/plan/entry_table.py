@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paimon_core.codec.binary_row.row_columns import RowBytes, key_ranks
-from paimon_core.lsm.key_order import KeyOrder
+from paimon_core.codec.binary_row.row_columns import RowBytes
+from paimon_core.lsm.key_ranks import ranks_of_keys
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.manifests.entry_columns import EntryColumns
@@ -198,28 +198,10 @@ class EntryTable:
         numbers[order] = np.arange(len(order))
         return numbers[group], first[order].tolist()
 
-    def key_ranks(self, at: Numbers, types: Sequence[DataType], order: KeyOrder) -> tuple[Numbers, Numbers]:
-        """Return two arrays of numbers, for the smallest and the largest keys of the files at some positions.
-
-        Compared with each other, the numbers of both arrays have the same order as the keys.
-
-        Raises CorruptTable for keys that do not decode.
-        """
+    def key_ranks(self, at: Numbers, types: Sequence[DataType]) -> tuple[Numbers, Numbers]:
+        """Return numbers for the smallest and the largest keys of the files at some positions (``ranks_of_keys``)."""
         lows, highs = self.keys(at)
-        ranks = key_ranks(RowBytes(*lows, len(types)), RowBytes(*highs, len(types)), types)
-        if ranks is not None:
-            return ranks
-        keys = [_texts(column) for column in (lows, highs)]
-        known = {key: order(key) for key in {*keys[0], *keys[1]}}
-        numbers = {key: number for number, key in enumerate(sorted(set(known.values())))}
-        low, high = (np.array([numbers[known[key]] for key in some], np.int64) for some in keys)
-        return low, high
-
-
-def _texts(column: ByteColumn) -> list[bytes]:
-    buffer, starts, lengths = column
-    data = buffer.data
-    return [bytes(data[a:b]) for a, b in zip(starts.tolist(), (starts + lengths).tolist(), strict=True)]
+        return ranks_of_keys(RowBytes(*lows, len(types)), RowBytes(*highs, len(types)), types)
 
 
 def _are_compacted(entries: EntryColumns) -> Mask:

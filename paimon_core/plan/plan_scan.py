@@ -15,7 +15,6 @@ from operator import itemgetter
 import numpy as np
 
 from paimon_core.display import Displayed, Summary
-from paimon_core.lsm.key_order import key_order
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.known_deletes import records_deletes
 from paimon_core.metadata.manifests.gc_pause import gc_paused
@@ -209,7 +208,7 @@ def _packed(
         table.min_sequence_number,
         table.max_sequence_number,
         table.clean if rule.trusts_counts else table.clean & table.compacted,
-        lambda at: table.key_ranks(at, key_types, key_order(key_types)),
+        lambda at: table.key_ranks(at, key_types),
     )
     places = _places(table, first)
     return ((first[some.group], places[some.group], some) for some in pack_files(columns, rule, matches))

@@ -152,10 +152,15 @@ class EntryColumns:
         spans: dict[str, Spans] = {}
         parts: list[bytes] = []
         size = 0
+        most = sum(int(np.maximum(lengths, 0).sum(dtype=np.int64)) for _, lengths in some.spans.values())
+        kind: Any = np.int32 if most <= np.iinfo(np.int32).max else np.int64
         for name, (_, lengths) in some.spans.items():
+            if int(lengths.max(initial=-1)) < 0:  # all are null
+                spans[name] = Spans(lengths, lengths)
+                continue
             ends = size + np.cumsum(np.maximum(lengths, 0), dtype=np.int64)
-            spans[name] = Spans(ends - np.maximum(lengths, 0), lengths)
-            if size < (size := int(ends[-1]) if len(ends) else size):
+            spans[name] = Spans((ends - np.maximum(lengths, 0)).astype(kind), lengths)
+            if size < (size := int(ends[-1])):
                 parts += filter(None, some.bytes_at(name))
         return replace(some, data=b"".join((*parts, PADDING)), spans=spans)
 
