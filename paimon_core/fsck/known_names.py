@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from paimon_core.codec.avro.columns import PADDING, Mask, Numbers, digests
+from paimon_core.codec.avro.columns import PADDING, Mask, Numbers
+from paimon_core.codec.avro.digests import digests
+
+MANY = 10_000
 
 
 class KnownNames:
@@ -32,11 +35,21 @@ class KnownNames:
         """Return which of the hashes are known, and the value of each known one."""
         known, values = np.zeros(len(names), bool), np.zeros(len(names), np.int64)
         for sorted_names, of_names in reversed(self._parts):  # the oldest value is written last
-            at = np.minimum(np.searchsorted(sorted_names, names), len(sorted_names) - 1)
+            at = np.minimum(searched(sorted_names, names), len(sorted_names) - 1)
             same = sorted_names[at] == names
             known |= same
             values[same] = of_names[at[same]]
         return known, values
+
+
+def searched(ordered: Numbers, wanted: Numbers) -> Numbers:
+    """Return ``np.searchsorted(ordered, wanted)``; many values are searched in order, which uses the processor cache."""
+    if len(wanted) < MANY:
+        return np.searchsorted(ordered, wanted)
+    order = np.argsort(wanted)
+    out = np.empty(len(wanted), np.int64)
+    out[order] = np.searchsorted(ordered, wanted[order])
+    return out
 
 
 def _ordered(names: Numbers, values: Numbers) -> tuple[Numbers, Numbers]:

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from paimon_core.codec.avro.columns import PADDING, Mask, Numbers, Offsets, digests
+from paimon_core.codec.avro.columns import PADDING, Mask, Numbers, Offsets
+from paimon_core.codec.avro.digests import digests, rows_of
 from paimon_core.codec.avro.items import encode_items, nullable_numbers, numbers_of, texts_of
 from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.data_file import DataFile, FileSource
@@ -160,7 +161,12 @@ class EntryColumns:
                 continue
             ends = size + np.cumsum(np.maximum(lengths, 0), dtype=np.int64)
             spans[name] = Spans((ends - np.maximum(lengths, 0)).astype(kind), lengths)
-            if size < (size := int(ends[-1])):
+            width = int(lengths[0])
+            if size == (size := int(ends[-1])):
+                continue
+            if (lengths == width).all():
+                parts += (rows.tobytes() for _, rows in rows_of(self.data, some.spans[name].starts, width))
+            else:
                 parts += filter(None, some.bytes_at(name))
         return replace(some, data=b"".join((*parts, PADDING)), spans=spans)
 
@@ -221,9 +227,9 @@ class EntryColumns:
             return np.arange(len(self))
         change = np.zeros(len(self), bool)
         change[0] = True
-        for offset in range(most):
-            byte = self.buffer[starts + offset]
-            change[1:] |= byte[1:] != byte[:-1]
+        for first, rows in rows_of(self.data, starts, most) if most else ():
+            change[first] = True
+            change[first + 1 : first + len(rows)] = (rows[1:] != rows[:-1]).any(axis=1)
         return np.flatnonzero(change)
 
     @cached_property

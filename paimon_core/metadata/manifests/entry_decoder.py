@@ -17,18 +17,9 @@ from typing import Any
 import numpy as np
 
 from paimon_core.codec.avro.blocks import read_blocks
-from paimon_core.codec.avro.columns import (
-    PADDING,
-    Bytes,
-    Column,
-    Mask,
-    NotInColumns,
-    Numbers,
-    Records,
-    decode_columns,
-    digests,
-)
+from paimon_core.codec.avro.columns import PADDING, Bytes, Column, Mask, NotInColumns, Numbers, Records, decode_columns
 from paimon_core.codec.avro.container import AvroBlock
+from paimon_core.codec.avro.digests import digests
 from paimon_core.codec.avro.items import texts_of
 from paimon_core.codec.avro.plain_schema import array_schema
 from paimon_core.codec.record_file import is_avro
