@@ -10,6 +10,7 @@ from paimon_core.codec.avro.columns import PADDING, Mask, Numbers
 from paimon_core.codec.avro.digests import digests
 
 MANY = 10_000
+"""Fewer values are searched as they are, because sorting them takes longer."""
 
 
 class KnownNames:
@@ -43,11 +44,12 @@ class KnownNames:
 
 
 def searched(ordered: Numbers, wanted: Numbers) -> Numbers:
-    """Return ``np.searchsorted(ordered, wanted)``; many values are searched in order, which uses the processor cache."""
-    if len(wanted) < MANY:
-        return np.searchsorted(ordered, wanted)
-    order = np.argsort(wanted)
+    """Return ``np.searchsorted(ordered, wanted)``.
+
+    Many values are searched in their order, so that neighbours are in the cache of the processor.
+    """
     out = np.empty(len(wanted), np.int64)
+    order: Numbers | slice = np.argsort(wanted) if len(wanted) >= MANY else slice(None)
     out[order] = np.searchsorted(ordered, wanted[order])
     return out
 
