@@ -16,6 +16,7 @@ from paimon_core.metadata.manifests.entries import ManifestEntry, ManifestFile
 from paimon_core.metadata.manifests.entry_columns import Entries, EntryColumns, live
 from paimon_core.metadata.manifests.index_manifest import IndexEntry
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.stores.live_manifests import JOINED_FILES
 
 
 @dataclass(frozen=True)
@@ -80,12 +81,16 @@ class Base:
         return self.live_columns(matches, among).entries()
 
     def live_columns(self, matches: Callable[[bytes], bool], among: Collection[bytes] | None = None) -> EntryColumns:
-        """Return the entries of ``live`` as columns; ``matches`` is called once for each partition of a manifest."""
+        """Return the entries of ``live`` as columns; ``matches`` is called once for each partition of a manifest.
+
+        Of more than ``JOINED_FILES`` entries no manifest is cached, so that one manifest is in memory at a time.
+        """
         opened = [m for m in self.manifests if among is None or self.may_hold(m, among)]
+        keep = sum(m.num_added_files + m.num_deleted_files for m in opened) <= JOINED_FILES
         parts: list[Entries] = []
         with self._reading():
             for manifest in opened:
-                (found,) = self.context.manifests.read_each([manifest], among)
+                (found,) = self.context.manifests.read_each([manifest], among, keep=keep)
                 chosen = _in_partitions(found, matches)
                 if isinstance(chosen, EntryColumns) and _FEW * len(chosen) < len(found):
                     chosen = chosen.gathered(np.arange(len(chosen)))

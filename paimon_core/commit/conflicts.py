@@ -9,20 +9,20 @@ files was added before, so the check of an append reads few manifests.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
 
+from paimon_core.codec.binary_row.row_columns import RowBytes
 from paimon_core.commit.base import Base
 from paimon_core.commit.duplicates import added_before
 from paimon_core.commit.snapshot_history import changed_by, describe
 from paimon_core.commit.touched_files import first_of_each_number, runs_of, touched_files
 from paimon_core.errors import CommitConflict
-from paimon_core.lsm.key_order import key_order
+from paimon_core.lsm.key_ranks import ranks_of_keys
 from paimon_core.metadata import clock
 from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
-from paimon_core.metadata.manifests.entry_columns import EntryColumns
+from paimon_core.metadata.manifests.entry_columns import EntryColumns, Indices
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.times.partition_time import is_expired_by_value
 
@@ -111,22 +111,29 @@ def _check_levels(base: Base, live: EntryColumns) -> None:
     at = np.flatnonzero(live.numbers["level"] > 0)
     if not schema.primary_keys or not len(at):
         return
-    order = key_order([f.type for f in schema.key_fields])
-    run = runs_of(live)[at].tolist()
-    lows = [order(key) for key in live.bytes_at("min_key", at)]
-    highs = [order(key) for key in live.bytes_at("max_key", at)]
-    for left, right in pairwise(sorted(range(len(at)), key=lambda row: (run[row], lows[row]))):
-        if run[left] == run[right] and highs[left] >= lows[right]:
-            first, second = live.entries(at[[left, right]])
-            by = changed_by(base, first, FileKind.ADD) or changed_by(base, second, FileKind.ADD)
-            cause = f", {describe(by)}," if by else ""
-            _raise_conflict(
-                base,
-                second,
-                f"overlaps the keys of {first.file.file_name} on level {second.file.level}: "
-                f"another compaction{cause} filled it{_TWO_COMPACTORS}",
-                by,
-            )
+    types = [f.type for f in schema.key_fields]
+    run = runs_of(live)[at]
+    low, high = ranks_of_keys(_keys(live, "min_key", at, len(types)), _keys(live, "max_key", at, len(types)), types)
+    order = np.lexsort((low, run))
+    run = run[order]
+    shared = np.flatnonzero((run[1:] == run[:-1]) & (high[order][:-1] >= low[order][1:]))
+    if not len(shared):
+        return
+    first, second = live.entries(at[order[shared[0] : shared[0] + 2]])
+    by = changed_by(base, first, FileKind.ADD) or changed_by(base, second, FileKind.ADD)
+    cause = f", {describe(by)}," if by else ""
+    _raise_conflict(
+        base,
+        second,
+        f"overlaps the keys of {first.file.file_name} on level {second.file.level}: "
+        f"another compaction{cause} filled it{_TWO_COMPACTORS}",
+        by,
+    )
+
+
+def _keys(columns: EntryColumns, name: str, at: Indices, arity: int) -> RowBytes:
+    starts, lengths = (column[at].astype(np.int64) for column in columns.spans[name])
+    return RowBytes(columns.buffer, starts, lengths, arity)
 
 
 def _newest_of_each_partition(base: Base, entries: Sequence[ManifestEntry]) -> Iterator[ManifestEntry]:

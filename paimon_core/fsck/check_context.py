@@ -111,10 +111,13 @@ class CheckRun:
         return total if unseen == 0 else None
 
     def _list(self, directory: str) -> None:
-        entries = self.context.storage.list(directory)
-        self._listings[directory] = {e.name: e.size for e in entries if not e.is_directory}
-        is_nested = len(self._listings[directory]) < len(entries)
-        self._unseen[directory] = (-1 if is_nested else len(entries), len(entries))
+        sizes = self.context.storage.file_sizes(directory)
+        total = -1 if sizes is None else len(sizes)
+        if sizes is None:
+            entries = self.context.storage.list(directory)
+            sizes, total = {e.name: e.size for e in entries if not e.is_directory}, len(entries)
+        self._listings[directory] = sizes
+        self._unseen[directory] = (-1 if len(sizes) < total else total, total)
         if len(self._listings) > KEPT_LISTINGS:
             self._listings.popitem(last=False)
 

@@ -7,17 +7,17 @@ findings only, and by deep checks, which read each file anyway.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from paimon_core.codec.avro.columns import PADDING, Mask, Numbers, digests
-from paimon_core.metadata.manifests.constant_columns import shared
+from paimon_core.codec.avro.columns import PADDING, Mask, Numbers
+from paimon_core.codec.avro.digests import digests
 from paimon_core.metadata.manifests.entries import FileKind
-from paimon_core.metadata.manifests.entry_columns import Entries, EntryColumns, Indices, Spans
+from paimon_core.metadata.manifests.entry_columns import Entries, EntryColumns, Indices
 
 Place = tuple[bytes, int]
 """A serialized partition and a bucket."""
@@ -70,7 +70,7 @@ class CheckedEntries:
                 record = _folded(record, _number(columns, name))
                 record = _folded(record, columns.nulls[name].astype(np.uint64) if name in columns.nulls else _ZERO)
         if not whole and len(columns) >= _FEW:
-            columns = _reduced(columns)
+            columns = columns.without_statistics().gathered(np.arange(len(columns)))
         return CheckedEntries(columns, identity.view(np.int64), record.view(np.int64))
 
     @staticmethod
@@ -172,14 +172,3 @@ def _hashes(columns: EntryColumns, name: str) -> Any:
 
 def _of_values(values: Sequence[Any]) -> _Hashes:
     return np.array([hash(repr(value)) for value in values], np.int64).view(np.uint64)
-
-
-def _reduced(columns: EntryColumns) -> EntryColumns:
-    """Return a copy without column statistics, with offsets of 32 bits if they fit."""
-    found = columns.without_statistics().gathered(np.arange(len(columns)))
-    if len(found.data) > np.iinfo(np.int32).max:
-        return found
-    narrow = {
-        n: Spans(shared(s.starts.astype(np.int32)), shared(s.lengths.astype(np.int32))) for n, s in found.spans.items()
-    }
-    return replace(found, spans=narrow)

@@ -9,6 +9,7 @@ import numpy as np
 
 from paimon_core.codec.avro.columns import Mask, Numbers
 from paimon_core.fsck.checked_entries import CheckedEntries, Place
+from paimon_core.fsck.known_names import searched
 from paimon_core.metadata.manifests.entries import ManifestEntry
 
 MOST_JOINED = 100_000
@@ -34,7 +35,7 @@ class _Part:
 
     def find(self, identity: Numbers) -> Numbers:
         """Return the row of each identity; -1 if it is not live."""
-        at = np.minimum(np.searchsorted(self.identity, identity), len(self.identity) - 1)
+        at = np.minimum(searched(self.identity, identity), len(self.identity) - 1)
         row = self.order[at]
         return np.where((self.identity[at] == identity) & self.alive[row], row, -1)
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paimon_core.codec.binary_row.row_columns import RowBytes, key_ranks
-from paimon_core.lsm.key_order import KeyOrder
+from paimon_core.codec.binary_row.row_columns import RowBytes
+from paimon_core.lsm.key_ranks import ranks_of_keys
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.manifests.entry_columns import EntryColumns
@@ -87,7 +87,7 @@ class EntryTable:
     """Pairs of a schema id and the columns that have statistics; None: all columns."""
     entries: Callable[[Numbers], list[ManifestEntry]]
     """Returns the entries at the given positions as ``ManifestEntry`` values."""
-    keys: Callable[[Numbers], tuple[list[bytes], list[bytes]]]
+    keys: Callable[[Numbers], tuple[ByteColumn, ByteColumn]]
     """Returns the smallest and the largest serialized keys of the files at the given positions."""
     created: Callable[[Numbers], Numbers]
     """Returns the creation times of the files at the given positions, in milliseconds of local time.
@@ -123,12 +123,13 @@ class EntryTable:
         if "delete_row_count" in entries.nulls:
             clean &= ~entries.nulls["delete_row_count"]
 
+        def rows(name: str, at: Numbers) -> ByteColumn:
+            starts, lengths = entries.spans[name]
+            return entries.buffer, starts[at].astype(np.int64), lengths[at].astype(np.int64)
+
         def stats(of: str) -> Callable[[Numbers], StatsBytes]:
             def chosen(at: Numbers) -> StatsBytes:
-                low, high = (
-                    (entries.buffer, starts[at].astype(np.int64), lengths[at].astype(np.int64))
-                    for starts, lengths in (entries.spans[f"{of}_{name}_values"] for name in ("min", "max"))
-                )
+                low, high = (rows(f"{of}_{name}_values", at) for name in ("min", "max"))
                 return StatsBytes(low, high, entries.column(f"{of}_null_counts", at))
 
             return chosen
@@ -152,7 +153,7 @@ class EntryTable:
             cover=cover,
             covers=covers,
             entries=entries.entries,
-            keys=lambda at: (entries.bytes_at("min_key", at), entries.bytes_at("max_key", at)),
+            keys=lambda at: (rows("min_key", at), rows("max_key", at)),
             key_stats=stats("key"),
             value_stats=stats("value"),
             entry_bytes=entries.nbytes + 3 * partition.nbytes,
@@ -197,25 +198,10 @@ class EntryTable:
         numbers[order] = np.arange(len(order))
         return numbers[group], first[order].tolist()
 
-    def key_ranks(self, at: Numbers, types: Sequence[DataType], order: KeyOrder) -> tuple[list[int], list[int]]:
-        """Return two lists of numbers, for the smallest and the largest keys of the files at some positions.
-
-        Compared with each other, the numbers of both lists have the same order as the keys.
-
-        Raises CorruptTable for keys that do not decode.
-        """
+    def key_ranks(self, at: Numbers, types: Sequence[DataType]) -> tuple[Numbers, Numbers]:
+        """Return numbers for the smallest and the largest keys of the files at some positions (``ranks_of_keys``)."""
         lows, highs = self.keys(at)
-        ranks = key_ranks(RowBytes(*_bytes(lows), len(types)), RowBytes(*_bytes(highs), len(types)), types)
-        if ranks is not None:
-            return ranks[0].tolist(), ranks[1].tolist()
-        known = {key: order(key) for key in {*lows, *highs}}
-        numbers = {key: number for number, key in enumerate(sorted(set(known.values())))}
-        return [numbers[known[key]] for key in lows], [numbers[known[key]] for key in highs]
-
-
-def _bytes(texts: Sequence[bytes]) -> ByteColumn:
-    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-    return np.frombuffer(b"".join(texts), np.uint8), np.cumsum(lengths) - lengths, lengths
+        return ranks_of_keys(RowBytes(*lows, len(types)), RowBytes(*highs, len(types)), types)
 
 
 def _are_compacted(entries: EntryColumns) -> Mask:

@@ -2,14 +2,14 @@
 
 Most buckets have one file, or only files of one level above 0. Such files, and the files of append tables, are read raw
 (without a merge), and a running sum of the file sizes shows where one split ends and the next begins. Only buckets
-whose files may have to be merged, or that have rows of kind delete, are divided into sections: groups of files that
-have no key in common with another group.
+whose files share keys, or have rows of kind delete, are divided into sections: groups of files that have no key in
+common with another group.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -42,8 +42,8 @@ class FileColumns:
     max_sequence_number: Numbers
     clean: Mask
     """Whether the file is known to contain no row of kind delete."""
-    key_ranks: Callable[[Numbers], tuple[Sequence[int], Sequence[int]]]
-    """Returns two lists for the files at the given positions: numbers for their smallest and for their largest keys.
+    key_ranks: Callable[[Numbers], tuple[Numbers, Numbers]]
+    """Returns two arrays for the files at the given positions: numbers for their smallest and for their largest keys.
 
     Comparing these numbers gives the order of the keys.
     """
@@ -100,11 +100,14 @@ def pack_files(columns: FileColumns, rule: PackingRule, matches: Mask | None = N
     counts = np.diff(starts, append=len(order))
     # Files of one level above 0 share no key (format 7.3), so their keys need not be decoded.
     apart = (counts == 1) | ((low == high) & (low > 0))
-    raw = append | (apart & clean)
-    in_sequence = np.where(append[columns.group], columns.min_sequence_number, 0)
-    order = np.lexsort((in_sequence, columns.group))
+    in_order = np.where(append[columns.group], columns.min_sequence_number, 0)
+    sections = _Sections(columns, order[~(append | apart)[columns.group[order]]])
+    separate = sections.separate(columns.groups) & clean
+    in_order[sections.files] = np.where(separate[columns.group[sections.files]], sections.place, 0)
+    raw = append | (apart & clean) | separate
+    order = np.lexsort((in_order, columns.group))
     keep = raw[columns.group[order]]
-    others = _sectioned(columns, rule, order[~keep], apart, matches)
+    others = _sectioned(columns, rule, order[~keep], apart, sections, matches)
     chosen = order[keep] if matches is None else order[keep & matches[order]]
     ends = np.searchsorted(columns.group[chosen], np.arange(columns.groups), side="right").tolist()
     raw_splits = _RawSplits(columns, rule.packing, chosen)
@@ -145,14 +148,14 @@ def _sums(values: Numbers) -> npt.NDArray[Any]:
 
 
 def _sectioned(
-    found: FileColumns, rule: PackingRule, order: Numbers, apart: Mask, matches: Mask | None
+    found: FileColumns, rule: PackingRule, order: Numbers, apart: Mask, sections: _Sections, matches: Mask | None
 ) -> Callable[[int], Iterator[PackedFiles]]:
     """Return a function that packs the files of one bucket, which may have to be merged.
 
     ``order``: the positions of the files, sorted by bucket.
     """
     starts = np.searchsorted(found.group[order], np.arange(found.groups + 1))
-    sections = _Sections(found, order[~apart[found.group[order]]])
+    sections.open(order[~apart[found.group[order]]])
     clean = found.clean
 
     def pack(group: int) -> Iterator[PackedFiles]:
@@ -191,13 +194,35 @@ class _Sections:
     """Divides the files of a bucket into sections as ``lsm.sections.intervals`` does, but with files as columns."""
 
     def __init__(self, found: FileColumns, files: Numbers) -> None:
-        """``files``: the files of all buckets that will be divided."""
-        lows, highs = found.key_ranks(files) if len(files) else ((), ())
-        self.low = dict(zip(files.tolist(), lows, strict=True))
-        self.high = dict(zip(files.tolist(), highs, strict=True))
-        columns = (-found.level[files], found.max_sequence_number[files], found.min_sequence_number[files])
+        """``files``: the files of all buckets with several files that may share keys."""
+        none = np.zeros(0, np.int64)
+        lows, highs = found.key_ranks(files) if len(files) else (none, none)
+        order = np.lexsort((highs, lows, found.group[files]))
+        self.files = files[order]
+        """The files by bucket and key."""
+        self.place = np.arange(len(order))
+        self._found, self._lows, self._highs = found, lows[order], highs[order]
+
+    def separate(self, groups: int) -> Mask:
+        """Return which of the buckets have only files that share no key with another file."""
+        group = self._found.group[self.files]
+        out = np.zeros(groups, bool)
+        out[group] = True
+        out[group[1:][(group[1:] == group[:-1]) & (self._lows[1:] <= self._highs[:-1])]] = False
+        return out
+
+    def open(self, files: Numbers) -> None:
+        """Prepare ``of`` for buckets with these files."""
+        chosen = np.zeros(len(self._found.group), bool)
+        chosen[files] = True
+        at = chosen[self.files]
+        names = self.files[at].tolist()
+        self.low = dict(zip(names, self._lows[at].tolist(), strict=True))
+        self.high = dict(zip(names, self._highs[at].tolist(), strict=True))
+        found, some = self._found, self.files[at]
+        columns = (-found.level[some], found.max_sequence_number[some], found.min_sequence_number[some])
         ages = zip(*(c.tolist() for c in columns), strict=True)
-        self.age: dict[int, tuple[int, int, int]] = dict(zip(files.tolist(), ages, strict=True))
+        self.age: dict[int, tuple[int, int, int]] = dict(zip(names, ages, strict=True))
 
     def of(self, files: Numbers) -> list[Section]:
         low, high = self.low, self.high

@@ -20,22 +20,24 @@ _MOST_AHEAD = 512
 class LazyFiles(Sequence[DataFile]):
     """A sequence of files that is equal to the tuple of the same files; it is pickled as this tuple."""
 
-    __slots__ = ("_count", "_files", "_load", "row_count", "size_bytes")
+    __slots__ = ("_ahead", "_count", "_files", "_number", "row_count", "size_bytes")
 
-    def __init__(self, count: int, row_count: int, size_bytes: int, load: Callable[[], tuple[DataFile, ...]]) -> None:
+    def __init__(self, count: int, row_count: int, size_bytes: int, ahead: FilesAhead, number: int) -> None:
+        """``ahead`` creates the files, which are those of its split ``number``."""
         self.row_count = row_count
         """The rows of all files."""
         self.size_bytes = size_bytes
         """The bytes of all files."""
         self._count = count
-        self._load: Callable[[], tuple[DataFile, ...]] | None = load
+        self._ahead: FilesAhead | None = ahead
+        self._number = number
         self._files: tuple[DataFile, ...] = ()
 
     def _tuple(self) -> tuple[DataFile, ...]:
-        load = self._load
-        if load is not None:
-            self._files = load()
-            self._load = None  # set after _files, because other threads may run this method at the same time
+        ahead = self._ahead
+        if ahead is not None:
+            self._files = ahead.files(self._number)
+            self._ahead = None  # set after _files, because other threads may run this method at the same time
         return self._files
 
     def __len__(self) -> int:

@@ -7,7 +7,7 @@ out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
@@ -15,7 +15,6 @@ from operator import itemgetter
 import numpy as np
 
 from paimon_core.display import Displayed, Summary
-from paimon_core.lsm.key_order import key_order
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.known_deletes import records_deletes
 from paimon_core.metadata.manifests.gc_pause import gc_paused
@@ -113,8 +112,8 @@ def plan_scan(
     rule = PackingRule(packing, bool(schema.primary_keys), unique, combines, records_deletes(options))
     packed = _pack_ranges(found.table, packing, pruners.value) if evolves else _pack(found, schema, rule, pruners)
     with gc_paused():  # thousands of splits are created, and none of them is garbage
-        splits = tuple(_split(snapshot, place, files, layout, vectors) for place, files, layout in packed)
-    selected = sum(len(s.files) for s in splits)
+        splits = tuple(_splits(snapshot, packed, vectors))
+    selected = len(found) if pruners.value is None else sum(len(s.files) for s in splits)
     counts = replace(found.counts, files_selected=selected, pruned_by_value=len(found) - selected)
     return ScanPlan(snapshot, schema, where, splits, counts)
 
@@ -126,23 +125,14 @@ _PackedBucket = tuple[int, _Place, PackedFiles]
 """The position of the first file of the bucket, the bucket, and the files of one split."""
 
 
-def _split(
-    snapshot: Snapshot,
-    place: _Place,
-    files: Sequence[DataFile],
-    layout: Layout,
-    vectors: Mapping[tuple[bytes, int], Vectors],
-) -> Split:
-    known = vectors.get(place[:2], {})
-    return Split(
-        *place,
-        snapshot.id,
-        files,
-        not layout,
-        layout,
-        snapshot.delta_manifest_list,
-        vectors_of(files, known) if known else {},
-    )
+def _splits(
+    snapshot: Snapshot, packed: Iterable[_Packed], vectors: Mapping[tuple[bytes, int], Vectors]
+) -> Iterator[Split]:
+    number, delta = snapshot.id, snapshot.delta_manifest_list
+    for (partition, bucket, total), files, layout in packed:
+        known = vectors.get((partition, bucket)) if vectors else None
+        found = vectors_of(files, known) if known else {}
+        yield Split(partition, bucket, total, number, files, not layout, layout, delta, found)
 
 
 def hides_level_0(schema: TableSchema, options: TableOptions) -> bool:
@@ -163,21 +153,29 @@ def _pack(found: LiveFiles, schema: TableSchema, rule: PackingRule, pruners: Pru
     Buckets are in the order of their first files, whatever part the bucket is in.
     """
     types = tuple(f.type for f in schema.key_fields)
-    ordered: list[tuple[int, _PackedBucket, Callable[[], tuple[DataFile, ...]]]] = []
+    ordered: list[tuple[int, _Packed]] = []
     for part in found.parts:
         if pruners.value is None:
             table, packed = _kept_splits(part, types, rule)
         else:
             table = part.taken()
             packed = list(_packed(table, types, rule, value_matches(pruners.value, table)))
-        ahead = FilesAhead(table.files, [some.files for *_, some in packed])
+        splits = _lazy(table, packed)
+        if len(found.parts) == 1:
+            yield from splits
+            return
         in_table = table is part.table
-        for number, split in enumerate(packed):
-            ordered.append((part.place(split[0], in_table=in_table), split, partial(ahead.files, number)))
-    if len(found.parts) > 1:
-        ordered.sort(key=itemgetter(0))
-    for _, (_, place, some), load in ordered:
-        yield place, LazyFiles(len(some.files), some.row_count, some.size_bytes, load), some.layout
+        places = [part.place(first, in_table=in_table) for first, *_ in packed]
+        ordered += zip(places, splits, strict=True)
+    ordered.sort(key=itemgetter(0))
+    for _, split in ordered:
+        yield split
+
+
+def _lazy(table: EntryTable, packed: Sequence[_PackedBucket]) -> Iterator[_Packed]:
+    ahead = FilesAhead(table.files, [some.files for *_, some in packed])
+    for number, (_, place, some) in enumerate(packed):
+        yield place, LazyFiles(len(some.files), some.row_count, some.size_bytes, ahead, number), some.layout
 
 
 def _kept_splits(
@@ -210,7 +208,7 @@ def _packed(
         table.min_sequence_number,
         table.max_sequence_number,
         table.clean if rule.trusts_counts else table.clean & table.compacted,
-        lambda at: table.key_ranks(at, key_types, key_order(key_types)),
+        lambda at: table.key_ranks(at, key_types),
     )
     places = _places(table, first)
     return ((first[some.group], places[some.group], some) for some in pack_files(columns, rule, matches))

@@ -94,6 +94,18 @@ class FsspecStorage(Storage):
         found = [self._info(e) for e in entries if len(e["name"]) > len(directory.rstrip("/"))]
         return sorted(found, key=lambda f: f.path)
 
+    def file_sizes(self, directory: str) -> dict[str, int] | None:
+        """Return the sizes of the files by name; None in memory, and as ``Storage.file_sizes`` states."""
+        if not self.is_local:
+            return None
+        if self.bounds is not None:
+            self.bounds.check_directory(directory)
+        try:
+            with _storage_errors("list", directory, missing=True):
+                return local_disk.file_sizes(directory)
+        except FileNotFoundError:
+            return None
+
     def walk(self, directory: str) -> Iterator[FileInfo]:
         """Yield every file below a directory; symbolic links are listed as files."""
         for entry in self.list(directory):

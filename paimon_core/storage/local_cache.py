@@ -101,6 +101,10 @@ class LocalCache:
                 _log.warning("the local cache %s cannot be written: %s", self.directory, error)
             self._has_failed = True
 
+    def has(self, path: str) -> bool:
+        """Whether the cache has a copy of a file of the warehouse, damaged or not."""
+        return self._path(path).exists()
+
     def forget(self, path: str) -> None:
         """Delete the copy of a file of the warehouse."""
         with contextlib.suppress(OSError):

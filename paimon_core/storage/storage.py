@@ -69,6 +69,14 @@ class Storage(Protocol):
     def list(self, directory: str) -> list[FileInfo]:
         """Return the direct entries of a directory; [] for a directory that does not exist."""
 
+    def file_sizes(self, directory: str) -> dict[str, int] | None:
+        """Return the sizes in bytes of the files of a directory by name, without a value for each file.
+
+        None, if the store has no such listing, the directory is missing, or one of its entries is not a file: then
+        ``list`` tells more.
+        """
+        return None
+
     def walk(self, directory: str) -> Iterator[FileInfo]:
         """Yield every file below a directory, in any order; nothing when the directory does not exist.
 

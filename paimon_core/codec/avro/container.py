@@ -180,26 +180,12 @@ def read_avro(data: bytes, path: str, holding: Collection[bytes] | None = None) 
         records: list[dict[str, Any]] = []
         for block in _blocks(reader):
             unpacked += len(block.data)
-            if nests or unpacked > _most_uncounted(len(data)):
+            if nests or unpacked > most_uncounted(len(data)):
                 values -= count_values(array["items"], block.data, block.count, values)
             if holding is not None and not any(text in block.data for text in holding):
                 continue
             records += block.records(array)
         return records
-
-
-def read_blocks(data: bytes, path: str) -> tuple[bytes, list[AvroBlock]] | None:
-    """Return the schema (JSON) and the unpacked blocks of a container file.
-
-    Returns None for a file whose values must be counted by ``read_avro`` before it decodes them. Raises the errors of
-    ``read_avro`` for an invalid file; the records in the blocks are not checked.
-    """
-    with decoding(path):
-        reader = AvroReader(io.BytesIO(data), len(data))
-        if repeats_records(array_schema(reader.schema)["items"]):
-            return None
-        blocks = list(_blocks(reader))
-        return None if sum(len(b.data) for b in blocks) > _most_uncounted(len(data)) else (reader.schema, blocks)
 
 
 def _blocks(reader: AvroReader) -> Iterator[AvroBlock]:
@@ -208,12 +194,17 @@ def _blocks(reader: AvroReader) -> Iterator[AvroBlock]:
     while (block := reader.next_block(budget)) is not None:
         budget -= len(block.data)
         stated += block.count
-        if stated > most_entries(reader.size):
-            raise ValueError(f"it states more than {most_entries(reader.size)} records in {reader.size} bytes")
+        check_stated(stated, reader.size)
         yield block
 
 
-def _most_uncounted(size: int) -> int:
+def check_stated(records: int, size: int) -> None:
+    """Raise ValueError for more records than a manifest of ``size`` bytes may have."""
+    if records > most_entries(size):
+        raise ValueError(f"it states more than {most_entries(size)} records in {size} bytes")
+
+
+def most_uncounted(size: int) -> int:
     """Return the number of unpacked bytes from which the values of a manifest of ``size`` bytes are counted."""
     return max(AVRO_UNCOUNTED_BYTES, VALUES_RATIO * size)
 

@@ -12,7 +12,6 @@ from paimon_core.health.page.markup import Cell, figure, legend
 from paimon_core.health.page.svg import Drawing, Scale, ticks
 from paimon_core.health.page.texts import counted, number, short, size
 from paimon_core.health.places import bucket_text
-from paimon_core.lsm.key_order import key_order
 from paimon_core.plan.entry_table import EntryTable
 from paimon_core.plan.live_files import read_live_files
 from paimon_core.plan.prune import Pruners
@@ -45,7 +44,7 @@ def files_figure(facts: Facts) -> str:
 def _tree(facts: Facts, files: EntryTable, place: str) -> str:
     at, note = _drawn(files)
     types = tuple(f.type for f in facts.context.schema.key_fields)
-    ranks = np.array(files.key_ranks(at, types, key_order(types)), np.int64)
+    ranks = np.array(files.key_ranks(at, types), np.int64)
     known, dense = np.unique(ranks, return_inverse=True)
     low, high = dense.reshape(2, -1)
     level = files.level[at]

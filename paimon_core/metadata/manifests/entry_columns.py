@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from paimon_core.codec.avro.columns import PADDING, Mask, Numbers, Offsets, digests
+from paimon_core.codec.avro.columns import PADDING, Mask, Numbers, Offsets
+from paimon_core.codec.avro.digests import digests, rows_of
 from paimon_core.codec.avro.items import encode_items, nullable_numbers, numbers_of, texts_of
 from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.data_file import DataFile, FileSource
@@ -146,27 +147,26 @@ class EntryColumns:
             np.concatenate([part.name_digest for part in parts]),
         )
 
-    def compact(self) -> EntryColumns:
-        """Return a copy of the entries; its data and columns share no memory with larger arrays."""
-        starts = [s.starts[s.lengths > 0] for s in self.spans.values()]
-        first = min((int(s.min()) for s in starts if len(s)), default=0)
-        last = max((int((s.starts + s.lengths).max(initial=0)) for s in self.spans.values()), default=0)
-        copied = self.take(np.arange(len(self)))
-        spans = {
-            name: Spans(np.where(s.lengths > 0, s.starts - first, 0), s.lengths) for name, s in copied.spans.items()
-        }
-        return replace(copied, data=self.data[first:last] + PADDING, spans=spans)
-
     def gathered(self, at: Indices) -> EntryColumns:
         """Return a copy of the entries at the given positions, with only their own data: for few of many entries."""
         some = self.take(at)
         spans: dict[str, Spans] = {}
         parts: list[bytes] = []
         size = 0
+        most = sum(int(np.maximum(lengths, 0).sum(dtype=np.int64)) for _, lengths in some.spans.values())
+        kind: Any = np.int32 if most <= np.iinfo(np.int32).max else np.int64
         for name, (_, lengths) in some.spans.items():
+            if int(lengths.max(initial=-1)) < 0:  # all are null
+                spans[name] = Spans(lengths, lengths)
+                continue
             ends = size + np.cumsum(np.maximum(lengths, 0), dtype=np.int64)
-            spans[name] = Spans(ends - np.maximum(lengths, 0), lengths)
-            if size < (size := int(ends[-1]) if len(ends) else size):
+            spans[name] = Spans((ends - np.maximum(lengths, 0)).astype(kind), lengths)
+            width = int(lengths[0])
+            if size == (size := int(ends[-1])):
+                continue
+            if (lengths == width).all():
+                parts += (rows.tobytes() for _, rows in rows_of(self.data, some.spans[name].starts, width))
+            else:
                 parts += filter(None, some.bytes_at(name))
         return replace(some, data=b"".join((*parts, PADDING)), spans=spans)
 
@@ -227,9 +227,9 @@ class EntryColumns:
             return np.arange(len(self))
         change = np.zeros(len(self), bool)
         change[0] = True
-        for offset in range(most):
-            byte = self.buffer[starts + offset]
-            change[1:] |= byte[1:] != byte[:-1]
+        for first, rows in rows_of(self.data, starts, most) if most else ():
+            change[first] = True
+            change[first + 1 : first + len(rows)] = (rows[1:] != rows[:-1]).any(axis=1)
         return np.flatnonzero(change)
 
     @cached_property

@@ -11,28 +11,21 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
-from paimon_core.codec.avro.columns import (
-    PADDING,
-    Bytes,
-    Column,
-    Mask,
-    NotInColumns,
-    Numbers,
-    Records,
-    decode_columns,
-    digests,
-)
-from paimon_core.codec.avro.container import AvroBlock, read_blocks
+from paimon_core.codec.avro.blocks import read_blocks
+from paimon_core.codec.avro.columns import PADDING, Bytes, Column, Mask, NotInColumns, Numbers, Records, decode_columns
+from paimon_core.codec.avro.container import AvroBlock
+from paimon_core.codec.avro.digests import digests
 from paimon_core.codec.avro.items import texts_of
 from paimon_core.codec.avro.plain_schema import array_schema
 from paimon_core.codec.record_file import is_avro
 from paimon_core.errors import CorruptTable
 from paimon_core.metadata.data_file import FileSource
-from paimon_core.metadata.manifests.constant_columns import shared
+from paimon_core.metadata.manifests.constant_columns import own, shared
 from paimon_core.metadata.manifests.entries import FileKind
 from paimon_core.metadata.manifests.entry_columns import Entries, EntryColumns, Spans
 from paimon_core.metadata.manifests.manifest_file import VERSION, decode_entries
@@ -106,21 +99,27 @@ class _Blocks:
         return sum(len(block.data) for block in self.blocks)
 
 
-def decode_manifests(files: Sequence[tuple[bytes, str]], holding: Collection[bytes] | None = None) -> list[Entries]:
+def decode_manifests(
+    files: Sequence[tuple[bytes, str]],
+    holding: Collection[bytes] | None = None,
+    chosen: Sequence[Sequence[bool]] | None = None,
+) -> list[Entries]:
     """Return the entries of each manifest, given their bytes and paths; paths are used in error messages.
 
     The result is columns, or ``ManifestEntry`` values if all manifests together are small (``FEW_BYTES``). ``holding``:
-    entries that contain none of these byte strings may be left out. Raises the errors of ``decode_entries``.
+    entries that contain none of these byte strings may be left out. ``chosen``: for each manifest, which of its first
+    blocks may contain them; the other ones are not unpacked. Raises the errors of ``decode_entries``.
     """
     if sum(max(len(data) - HEADER_BYTES, 0) for data, _ in files) <= FEW_BYTES:
         return [tuple(decode_entries(data, path, holding)) for data, path in files]
 
-    def decoded(file: tuple[bytes, str]) -> EntryColumns | _Blocks:
-        manifest = _open(*file, holding)
+    def decoded(file: tuple[tuple[bytes, str], Sequence[bool]]) -> EntryColumns | _Blocks:
+        manifest = _open(*file[0], holding, file[1])
         alone = manifest.records is None or manifest.unpacked > JOINT_BYTES
         return _decoded(manifest, holding) if alone else manifest
 
-    done = dict(enumerate(run_parallel(decoded, files)))
+    each = zip(files, [()] * len(files) if chosen is None else chosen, strict=True)
+    done = dict(enumerate(run_parallel(decoded, each)))
     joint: dict[Records, dict[int, _Blocks]] = {}
     for number, manifest in done.items():
         if isinstance(manifest, _Blocks) and manifest.records is not None:
@@ -131,8 +130,8 @@ def decode_manifests(files: Sequence[tuple[bytes, str]], holding: Collection[byt
     return [columns for columns in done.values() if isinstance(columns, EntryColumns)]
 
 
-def _open(data: bytes, path: str, holding: Collection[bytes] | None) -> _Blocks:
-    found = read_blocks(data, path) if is_avro(data) else None
+def _open(data: bytes, path: str, holding: Collection[bytes] | None, chosen: Sequence[bool]) -> _Blocks:
+    found = read_blocks(data, path, chosen) if is_avro(data) else None
     if found is None:
         return _Blocks(data, path, [], None)
     schema, blocks = found
@@ -178,8 +177,29 @@ def _decoded_together(
         columns = _columns(*_joined([block for manifest in manifests for block in manifest.blocks]), records)
     except NotInColumns:
         return [_decoded(manifest, holding) for manifest in manifests]
-    ends = np.cumsum([sum(block.count for block in manifest.blocks) for manifest in manifests]).tolist()
-    return [columns.take(slice(a, b)).compact() for a, b in zip([0, *ends], ends, strict=False)]
+    rows = [0, *accumulate(sum(block.count for block in manifest.blocks) for manifest in manifests)]
+    ends = [0, *accumulate(manifest.unpacked for manifest in manifests)]
+    places = zip(pairwise(rows), pairwise(ends), strict=True)
+    return [own_copy(columns.take(slice(a, b)), first, last) for (a, b), (first, last) in places]
+
+
+def own_copy(entries: EntryColumns, first: int, last: int) -> EntryColumns:
+    """Return a copy of entries; its data and columns share no memory with larger arrays.
+
+    ``first``, ``last``: the part of the data that contains all values of these entries.
+    """
+    spans: dict[str, Spans] = {}
+    for name, (starts, lengths) in entries.spans.items():
+        owned = own(lengths)
+        is_null = starts is lengths or int(lengths.max(initial=-1)) < 0
+        spans[name] = Spans(owned if is_null else np.where(lengths > 0, starts - first, 0), owned)
+    return EntryColumns(
+        entries.data[first:last] + PADDING,
+        {name: own(column) for name, column in entries.numbers.items()},
+        {name: own(column) for name, column in entries.nulls.items()},
+        spans,
+        entries.name_digest.copy(),
+    )
 
 
 def _joined(blocks: Sequence[AvroBlock]) -> tuple[bytes, list[tuple[int, int, int]]]:

@@ -18,6 +18,7 @@ from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.manifests.gc_pause import gc_paused
+from paimon_core.metadata.remembered import remembered
 from paimon_core.options.similar_names import refuse_misspelled
 
 VERSION = 2
@@ -258,9 +259,14 @@ def _entries(data: bytes, path: str, holding: Collection[bytes] | None) -> list[
 
 def decode_list(data: bytes, path: str) -> list[ManifestFile]:
     """Return the records of a manifest list, in order; ``path`` names the list in errors."""
+    return list(_listed(data, path))
+
+
+@remembered
+def _listed(data: bytes, path: str) -> tuple[ManifestFile, ...]:
     top = _Records(read_records(data, path), path)
     top.check_version()
-    return list(
+    return tuple(
         map(
             ManifestFile,
             top.column("_FILE_NAME", _TEXT),

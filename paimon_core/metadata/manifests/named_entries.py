@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from paimon_core.codec.avro.columns import PADDING, digests
+from paimon_core.codec.avro.columns import PADDING
+from paimon_core.codec.avro.digests import digests
 from paimon_core.codec.avro.items import texts_of
 from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.manifests.entry_columns import Entries, EntryColumns

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from paimon_core.metadata.manifests.entry_columns import Entries
+from paimon_core.metadata.stores.block_indexes import index_name
 from paimon_core.storage.local_cache import LocalCache
 
 
@@ -147,16 +148,20 @@ class ManifestCache:
     def reads_part(self, path: str) -> bool:
         """Count a read of a manifest; return whether only a part of the manifest should be read.
 
-        True when the manifest is not cached and was read in part fewer than ``PARTIAL_READS`` times.
+        True when the manifest is not cached, and was read in part fewer than ``PARTIAL_READS`` times or has an index
+        of its blocks.
         """
         with self._lock:
             count = self._partial.pop(path, 0)
-            if path in self._manifests or count >= PARTIAL_READS:
+            if path in self._manifests or (count >= PARTIAL_READS and not self._has_index(path)):
                 return False
             self._partial[path] = count + 1
             if len(self._partial) > KEPT_COUNTS:
                 self._partial.popitem(last=False)
             return True
+
+    def _has_index(self, path: str) -> bool:
+        return self.files is not None and self.files.has(index_name(path))
 
 
 def _table_of(key: Key) -> Hashable:

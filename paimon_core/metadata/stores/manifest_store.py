@@ -23,6 +23,7 @@ from paimon_core.metadata.manifests.entry_decoder import decode_manifests
 from paimon_core.metadata.manifests.index_manifest import IndexEntry, decode_indexes, encode_indexes
 from paimon_core.metadata.manifests.manifest_file import decode_list, encode_entries, encode_list
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.stores.block_indexes import chosen_blocks, index_name, keep_indexes
 from paimon_core.metadata.stores.manifest_cache import ManifestCache
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 from paimon_core.parallel_work import run_parallel
@@ -148,9 +149,9 @@ class ManifestStore:
 
         ``texts``: entries whose serialized partition contains none of these byte strings may be left out. With
         ``texts``, only those blocks of a large manifest are decoded that contain one of these byte strings. A manifest
-        that is cached, or that has been read a few times (``ManifestCache.reads_part``), is read as a whole. Without
-        ``keep``, no manifest is added to the cache, because the caller reads it once or caches its entries in another
-        form. Raises the errors of ``read_manifest``.
+        that is cached, or was read a few times and has no index (``ManifestCache.reads_part``), is read as a whole.
+        Without ``keep``, no manifest is added to the cache, because the caller reads it once or caches its entries in
+        another form. Raises the errors of ``read_manifest``.
         """
         partial = [texts is not None and self._reads_part(m, texts) for m in manifests]
         whole = [(m.file_name, m.file_size) for m, part in zip(manifests, partial, strict=True) if not part]
@@ -213,8 +214,12 @@ class ManifestStore:
     def _decoded(self, files: Sequence[tuple[str, int | None]], texts: Collection[bytes] | None) -> list[Entries]:
         data = self._each(lambda file: self._read(*file), files)
         paths = [self.paths.manifest(name) for name, _ in files]
+        read = list(zip(data, paths, strict=True))
         with self._decoding(paths):
-            return decode_manifests(list(zip(data, paths, strict=True)), texts)
+            found = decode_manifests(read, texts, chosen_blocks(self.cache.files, read, texts))
+            if texts is None:
+                keep_indexes(self.cache.files, read, found)
+        return found
 
     def blocks_of(self, manifest: ManifestFile) -> list[bytes]:
         """Return the decompressed blocks of a manifest, in which a name is found faster than in decoded entries."""
@@ -330,6 +335,7 @@ class ManifestStore:
             if self.cache.files is not None:
                 for path in paths:
                     self.cache.files.forget(path)
+                    self.cache.files.forget(index_name(path))
             raise
 
     def _each(self, read: Callable[[_File], _Read], files: Sequence[_File]) -> list[_Read]:

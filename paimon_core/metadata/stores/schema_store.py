@@ -1,6 +1,6 @@
 """SchemaStore: the schemas of one table by id (format 2.1, 2.3). The latest schema has the highest id.
 
-A schema file never changes, so a store reads each schema only once.
+A schema file never changes, so a store reads each schema only once. Equal files are parsed once (``remembered``).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from paimon_core.advice import with_advice
 from paimon_core.codec.json_text import parse_json
 from paimon_core.errors import CorruptTable, PaimonError, UnsupportedFeature
+from paimon_core.metadata.remembered import remembered
 from paimon_core.parallel_work import call_together
 from paimon_core.schema import TableSchema
 from paimon_core.storage.exclusive_create import create_once
@@ -48,7 +49,6 @@ class SchemaStore:
     publisher: SchemaPublisher | None = None
     """Creates the schemas when a table is altered; None: ``SchemaStore.publish`` creates them."""
     _read: dict[int, TableSchema] = field(default_factory=dict, compare=False, repr=False)
-    _verified: dict[int, tuple[bytes, TableSchema]] = field(default_factory=dict, compare=False, repr=False)
 
     def ids(self) -> list[int]:
         """Return all ids, ascending; [] for a dropped table."""
@@ -100,12 +100,10 @@ class SchemaStore:
             data = self.storage.read(path)
         except FileNotFoundError:
             return False
-        known = self._verified.get(schema.id)
-        if known is None or known[0] != data:
-            known = self._verified[schema.id] = (data, _parse(data, path, schema.id))
-        if known[1] != schema:
+        found = _parse(data, path, schema.id)
+        if found is not schema and found != schema:
             return False
-        self._read.setdefault(schema.id, known[1])
+        self._read.setdefault(schema.id, found)
         return True
 
     def all(self) -> list[TableSchema]:
@@ -120,6 +118,7 @@ class SchemaStore:
         return create_once(self.storage, self.paths.schema(schema.id), schema.to_json().encode())
 
 
+@remembered
 def _parse(data: bytes, path: str, schema_id: int) -> TableSchema:
     try:
         schema = TableSchema.from_members(parse_json(data))

@@ -19,6 +19,7 @@ from typing import Protocol
 from paimon_core.advice import with_advice
 from paimon_core.errors import CorruptTable, SnapshotNotFound, UnsupportedFeature
 from paimon_core.metadata.read_again import read_again
+from paimon_core.metadata.remembered import remembered
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.parallel_work import call_together
 from paimon_core.storage.paths import TablePaths
@@ -58,7 +59,10 @@ class Publisher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotStore:
-    """Reads and creates the snapshot files of one table; it has no cache, because a rollback frees ids for reuse."""
+    """Reads and creates the snapshot files of one table.
+
+    Each file is read each time, because a rollback frees ids for reuse.
+    """
 
     storage: Storage
     paths: TablePaths
@@ -289,6 +293,7 @@ class SnapshotStore:
         return int(data) if _HINT.fullmatch(data) else None
 
 
+@remembered
 def parse_snapshot(data: bytes, path: str) -> Snapshot:
     """Return the snapshot in ``data``, the bytes of the file ``path``; raises CorruptTable or UnsupportedFeature."""
     try:

@@ -25,7 +25,8 @@ def key(number):
 def columns(files, groups):
     def ranks(at):
         chosen = [files[i] for i in at]
-        return ([int.from_bytes(getattr(f, m)[12:16], "little") for f in chosen] for m in ("min_key", "max_key"))
+        each = ([int.from_bytes(getattr(f, m)[12:16], "little") for f in chosen] for m in ("min_key", "max_key"))
+        return tuple(np.array(keys, np.int64) for keys in each)
 
     def numbers(name):
         return np.array([getattr(f, name) for f in files], np.int64)

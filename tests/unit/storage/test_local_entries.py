@@ -5,8 +5,9 @@ import os
 import fsspec
 import pytest
 
+from paimon_core.errors import CorruptTable
 from paimon_core.storage import local_disk
-from paimon_core.storage.fsspec_storage import FsspecStorage
+from paimon_core.storage.fsspec_storage import FsspecStorage, confined
 
 
 def facts(entry):
@@ -49,3 +50,17 @@ def test_a_file_and_a_missing_directory_have_no_entries(folder):
         local_disk.entries(f"{folder}/nothing")
     with pytest.raises(NotADirectoryError):
         local_disk.entries(f"{folder}/file/below")
+
+
+def test_the_sizes_of_the_files_of_a_directory_without_links_or_directories(folder):
+    storage = FsspecStorage()
+    assert storage.file_sizes(f"{folder}/directory") == {"inside": 2}
+    (folder / "directory" / "café").write_bytes(b"123")
+    assert storage.file_sizes(f"{folder}/directory") == {"inside": 2, "café": 3}
+    for name in ("nothing", "file", "file/below", ""):
+        assert storage.file_sizes(f"{folder}/{name}") is None
+    os.symlink(folder / "file", folder / "directory" / "link")
+    assert storage.file_sizes(f"{folder}/directory") is None
+    with pytest.raises(CorruptTable):
+        confined(storage, str(folder)).file_sizes(f"{folder}/linked")
+    assert FsspecStorage("memory").file_sizes("/nothing") is None
