@@ -53,7 +53,7 @@ class RowComparison:
         """
         levels = GroupLevels.of(rows, groups)
         before = levels.at(last_level)
-        touched = (groups.lengths > 1) | (before < 0)
+        touched = groups.several | (before < 0)
         return self._merged(rows, groups, levels, before, touched)
 
     def by_state(self, rows: pa.Table, groups: Groups, levels: GroupLevels, *, changelog: bool) -> Merged:

@@ -28,6 +28,8 @@ def last_where(rows: Flags | None, groups: Groups) -> Positions:
 
     The last few rows of each group are checked first, because the result of most groups is one of these rows.
     """
+    if rows is None and not groups.has_empty:
+        return groups.last
     places = groups.ends - 1
     inside = places >= groups.starts
     if rows is None:
@@ -70,6 +72,8 @@ def last_valid(valid: Flags, last: Rows, previous: Rows) -> Positions:
 
 def first_where(rows: Flags | None, groups: Groups) -> Positions:
     """Return the first row of each group for which ``rows`` is true, or -1; ``rows`` None: true for all rows."""
+    if rows is None and not groups.has_empty:
+        return groups.first
     places = groups.starts
     if rows is not None and len(groups):
         chosen = rows[groups.order]
