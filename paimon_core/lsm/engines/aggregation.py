@@ -141,6 +141,8 @@ class Aggregation:
             return last(column, groups)
         if folding.retracts is not None and not function.can_retract:
             raise self._no_retract(name)
+        if pa.types.is_primitive(column.type):
+            column = pa.chunked_array([contiguous(column)])  # joined once, because it is read more than once
         plain = folding.retracts is None and folding.deletes is None
         checked = not isinstance(function, First | Last) and name in self.not_null and column.null_count
         if plain and not checked and _keeps_single(function, column):
