@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_core.lsm.gather import Flags, Positions, Rows, offsets_of, scratch
+from paimon_core.lsm.gather import Flags, Positions, Rows, offsets_of, scratch, taken
 from paimon_core.lsm.key_words import KeyWords, before
 from paimon_core.lsm.order_codes import Codes, Ints, order_codes
 from paimon_core.lsm.versions import Versions
@@ -85,7 +85,7 @@ class Groups:
 
     def keep(self, groups: Flags) -> Groups:
         """Return the groups for which ``groups``, one boolean per group, is true."""
-        return Groups(self.order, self.starts[groups], self.ends[groups])
+        return self if groups.all() else Groups(self.order, self.starts[groups], self.ends[groups])
 
     def compact(self) -> Groups:
         """Return the same groups with an ``order`` of only their rows, which numpy's ``reduceat`` requires."""
@@ -258,10 +258,8 @@ def _newest_by_slot(
 
 def _rows_in_slots(found: Numbers) -> Rows:
     """Return the rows whose positions plus 1 are in the slots, in the order of the slots; 0 is an empty slot."""
-    taken = np.not_equal(found, 0, out=scratch(len(found), np.bool_))
-    slots_taken = np.flatnonzero(taken)
-    newest = scratch(len(slots_taken), np.uint32)
-    np.take(found, slots_taken, out=newest, mode="clip")  # with other modes, numpy makes an additional copy
+    slots_taken = np.flatnonzero(np.not_equal(found, 0, out=scratch(len(found), np.bool_)))
+    newest = taken(found, slots_taken)
     newest -= np.uint32(1)
     return newest
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paimon_core.lsm.gather import Positions, Rows
+from paimon_core.lsm.gather import Positions, Rows, scratch, taken
 
 MOST_STEPS = 31
 """The rows after this number of steps are given in one piece, because a step for few groups is not worth its calls."""
@@ -54,14 +54,15 @@ class Versions:
         ``following``: for each row, the position plus 1 of the row of its group that comes next, or 0. The number of
         steps is that of the longest chain.
         """
-        rows = first.astype(np.int64)
+        rows = scratch(len(first), np.int64)
+        rows[:] = first
         numbers = None
         found = Versions(rows, steps := [])
         while len(rows):
-            next_rows = following[rows]
-            goes_on = np.flatnonzero(next_rows != 0)
-            numbers = goes_on if numbers is None else numbers[goes_on]
-            rows = next_rows[goes_on].astype(np.int64) - 1
+            next_rows = taken(following, rows)
+            goes_on = np.flatnonzero(next_rows)
+            numbers = goes_on if numbers is None else taken(numbers, goes_on)
+            rows = np.subtract(taken(next_rows, goes_on), 1, out=scratch(len(goes_on), np.int64), dtype=np.int64)
             if len(rows):
                 steps.append((numbers, rows))
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pyarrow as pa
 from paimon_core.lsm.aggregates.aggregate import Retracts
 from paimon_core.lsm.aggregates.positions import valid_rows
 from paimon_core.lsm.aggregates.reductions import reduced
-from paimon_core.lsm.gather import contiguous
+from paimon_core.lsm.gather import contiguous, taken
 from paimon_core.lsm.key_groups import Groups
 
 
@@ -25,6 +26,6 @@ class Connective:
         """Return the conjunction or disjunction of each group's values."""
         values = contiguous(column).fill_null(False).to_numpy(zero_copy_only=False)
         operation = np.logical_and if self.every else np.logical_or
-        results, known = reduced(operation, values.__getitem__, groups, valid_rows(column))
+        results, known = reduced(operation, partial(taken, values), groups, valid_rows(column))
         nulls = None if known is None else ~known
         return pa.chunked_array([pa.array(results, pa.bool_(), mask=nulls)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,7 @@ from paimon_core.lsm.aggregates.aggregate import Retracts
 from paimon_core.lsm.aggregates.positions import valid_rows
 from paimon_core.lsm.aggregates.reductions import reduced
 from paimon_core.lsm.aggregates.values import Numbers, column_of, has_nan, raw, skipping_nulls
-from paimon_core.lsm.gather import Flags, contiguous, offsets_of
+from paimon_core.lsm.gather import Flags, contiguous, offsets_of, taken
 from paimon_core.lsm.key_groups import Groups
 from paimon_core.lsm.order_codes import parts
 
@@ -39,11 +40,11 @@ class Extreme:
         width, operation = array.type.bit_width // 8, np.maximum if self.largest else np.minimum
         if pa.types.is_floating(array.type) and _is_special(array):
             bits = raw(array, f"i{width}")
-            found, known = reduced(operation, lambda rows: _ordered(bits[rows]), groups, valid)
+            found, known = reduced(operation, lambda rows: _ordered(taken(bits, rows)), groups, valid)
             found = _order_of_floats(found)
         else:
             values = raw(array, f"{'f' if pa.types.is_floating(array.type) else 'i'}{width}")
-            found, known = reduced(operation, values.__getitem__, groups, valid)
+            found, known = reduced(operation, partial(taken, values), groups, valid)
         return pa.chunked_array([column_of(found, array.type, known)])
 
     def _of_codes(self, array: pa.Array, codes: list[Numbers], groups: Groups) -> pa.Array:

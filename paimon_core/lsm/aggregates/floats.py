@@ -15,7 +15,7 @@ from paimon_core.lsm.aggregates.positions import valid_rows
 from paimon_core.lsm.aggregates.reductions import reduced
 from paimon_core.lsm.aggregates.rounds import left_to_right
 from paimon_core.lsm.aggregates.values import Numbers, column_of, raw, skipping_nulls
-from paimon_core.lsm.gather import Positions, contiguous
+from paimon_core.lsm.gather import Positions, contiguous, taken
 from paimon_core.lsm.key_groups import Groups
 
 
@@ -59,7 +59,7 @@ def _in_order(
     values = raw(array, array.type.to_pandas_dtype())
 
     def read(rows: Positions) -> Numbers:
-        chosen = values[rows]
+        chosen = taken(values, rows)
         return chosen if retracts is None else np.where(retracts[rows], -chosen, chosen)
 
     results, known = reduced(operation, read, groups, valid_rows(column))

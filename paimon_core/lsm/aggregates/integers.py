@@ -13,7 +13,7 @@ from paimon_core.lsm.aggregates.positions import valid_rows
 from paimon_core.lsm.aggregates.reductions import reduced
 from paimon_core.lsm.aggregates.rounds import left_to_right
 from paimon_core.lsm.aggregates.values import Numbers, column_of, raw, skipping_nulls
-from paimon_core.lsm.gather import Positions, contiguous
+from paimon_core.lsm.gather import Positions, contiguous, taken
 from paimon_core.lsm.key_groups import Groups
 
 
@@ -37,7 +37,7 @@ class IntegerSum:
             return skipping_nulls(column, groups, retracts, self._exact)
 
         def read(rows: Positions) -> Numbers:
-            chosen = values[rows]
+            chosen = taken(values, rows)
             return chosen if retracts is None else np.where(retracts[rows], -chosen, chosen)
 
         sums, known = reduced(np.add, read, groups, valid_rows(column))

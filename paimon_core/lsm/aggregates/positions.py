@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.lsm.gather import Flags, Positions, Rows, contiguous, take
+from paimon_core.lsm.gather import Flags, Positions, Rows, contiguous, scratch, take, taken
 from paimon_core.lsm.key_groups import Groups
 
 _LOOK_BACK = 4
@@ -87,8 +87,9 @@ def last_valid(valid: Flags, last: Rows, previous: Rows) -> Positions:
     ``last``: the last row of each key. ``previous``: for each row, the position plus 1 of the row of its key before it,
     or 0.
     """
-    found = last.astype(np.int64)
-    wrong = np.flatnonzero(~valid.take(found))
+    found = scratch(len(last), np.int64)
+    found[:] = last
+    wrong = np.flatnonzero(~taken(valid, found))
     rows = found.take(wrong)
     while len(wrong):
         rows = previous.take(rows).astype(np.int64) - 1
@@ -119,13 +120,14 @@ def take_or_null(column: pa.ChunkedArray, positions: Positions) -> pa.ChunkedArr
     if not len(column) or not pa.types.is_primitive(column.type) or pa.types.is_boolean(column.type):
         return take(column, pa.array(positions, mask=missing))
     # Arrow takes numbers several times slower if the values or the positions have nulls.
-    rows, valid = np.maximum(positions, 0), valid_rows(column)
-    known = ~missing if valid is None else valid.take(rows) & ~missing
+    rows = np.maximum(positions, 0, out=scratch(len(positions), positions.dtype))
+    valid = valid_rows(column)
+    known = ~missing if valid is None else taken(valid, rows) & ~missing
     array = contiguous(column)
     bare = pa.Array.from_buffers(array.type, len(array), [None, array.buffers()[1]], 0, array.offset)
-    taken = pc.take(bare, pa.array(rows), boundscheck=False)
+    values = pc.take(bare, pa.array(rows), boundscheck=False)
     nulls = pa.array(known).buffers()[1]
-    return pa.chunked_array([pa.Array.from_buffers(taken.type, len(taken), [nulls, taken.buffers()[1]])])
+    return pa.chunked_array([pa.Array.from_buffers(values.type, len(values), [nulls, values.buffers()[1]])])
 
 
 def _rows(places: Positions, found: Flags, groups: Groups) -> Positions:

@@ -11,11 +11,11 @@ from collections.abc import Callable
 import numpy as np
 
 from paimon_core.lsm.aggregates.values import Numbers, Valid
-from paimon_core.lsm.gather import Flags, Positions
+from paimon_core.lsm.gather import Flags, Positions, taken
 from paimon_core.lsm.key_groups import Groups
 
 Read = Callable[[Positions], Numbers]
-"""Returns the values of rows; arbitrary values for nulls."""
+"""Returns the values of rows in an array of its own; arbitrary values for nulls."""
 
 
 def reduced(operation: np.ufunc, read: Read, groups: Groups, valid: Flags | None) -> tuple[Numbers, Valid | None]:
@@ -46,7 +46,7 @@ def _of_filled(operation: np.ufunc, read: Read, groups: Groups, valid: Flags | N
             counts = np.flatnonzero(valid[rows])
             numbers, rows = numbers[counts], rows[counts]
         values = read(rows)
-        combined = operation(results[numbers], values)
+        combined = operation(earlier := taken(results, numbers), values, out=earlier)
         if known is not None:
             combined = np.where(known[numbers], combined, values)
             known[numbers] = True

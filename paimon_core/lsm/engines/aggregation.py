@@ -108,7 +108,10 @@ class Aggregation:
         """
         if not drop_deletes or VALUE_KIND not in rows.column_names:
             return groups
-        kinds = _kinds(rows)[groups.last]
+        kinds = _kinds(rows)
+        if not (kinds & 1).any():
+            return groups
+        kinds = kinds[groups.last]
         removed = self.remove_on_delete & (kinds == RowKind.DELETE)
         return groups.keep((kinds & 1 == 0) | ((groups.several | self.merges_single_rows) & ~removed))
 
