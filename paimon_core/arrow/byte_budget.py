@@ -39,6 +39,8 @@ def decoded_bytes(rows: pa.RecordBatch | pa.Table) -> int:
 
     In a dictionary of short texts, each text counts with the length of the longest text.
     """
+    if not any(map(_has_dictionary, rows.schema.types)):
+        return int(rows.nbytes)  # one call for all columns
     return sum(map(_column_bytes, rows.columns))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_core.lsm.aggregates.positions import last_where, take_or_null, valid_rows
+from paimon_core.lsm.aggregates.positions import by_nulls, last_where, take_or_null
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.equality import deduplicated_values
 from paimon_core.lsm.gather import Flags, Positions, contiguous, decoded_schema, take
@@ -53,7 +53,7 @@ class RowComparison:
         """
         levels = GroupLevels.of(rows, groups)
         before = levels.at(last_level)
-        touched = (groups.lengths > 1) | (before < 0)
+        touched = groups.several | (before < 0)
         return self._merged(rows, groups, levels, before, touched)
 
     def by_state(self, rows: pa.Table, groups: Groups, levels: GroupLevels, *, changelog: bool) -> Merged:
@@ -105,8 +105,8 @@ class RowComparison:
         if skipping is None:
             return None
         picks = dict.fromkeys(self.columns, groups.last)
-        for name in skipping:
-            picks[name] = last_where(valid_rows(rows[name]), groups)
+        for valid, same in by_nulls(rows, skipping):
+            picks.update(dict.fromkeys(same, last_where(valid, groups)))
         return PickedRows(rows, picks)
 
     def _computed(self, rows: pa.Table, groups: Groups) -> tuple[pa.Table, Groups]:

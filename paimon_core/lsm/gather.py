@@ -40,6 +40,12 @@ def scratch(rows: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
     return np.frombuffer(pa.allocate_buffer(rows * dtype.itemsize), dtype)
 
 
+def taken(values: npt.NDArray[Any], positions: Rows) -> npt.NDArray[Any]:
+    """Return the values at ``positions``, none of which is negative, in the memory of ``scratch``."""
+    # With other modes, numpy makes an additional copy.
+    return np.take(values, positions, out=scratch(len(positions), values.dtype), mode="clip")
+
+
 def offsets_of(lengths: Positions | Flags) -> Positions:
     """Return the starts of consecutive runs with these ``lengths``, and the last run's end; true counts as length 1."""
     return np.append(np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))

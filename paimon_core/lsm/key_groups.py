@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_core.lsm.gather import Flags, Positions, Rows, offsets_of, scratch
+from paimon_core.lsm.gather import Flags, Positions, Rows, offsets_of, scratch, taken
 from paimon_core.lsm.key_words import KeyWords, before
 from paimon_core.lsm.order_codes import Codes, Ints, order_codes
+from paimon_core.lsm.versions import Versions
 
 _BLOCK_ROWS = 1 << 13
 """The number of rows per block: small enough that temporary arrays fit into the processor's cache."""
@@ -62,9 +63,29 @@ class Groups:
         """The group number of each position in ``order``; the groups must be ``compact``."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
+    @cached_property
+    def several(self) -> Flags:
+        """Whether each group has more than one row."""
+        return self.lengths > 1
+
+    @cached_property
+    def longest(self) -> int:
+        """The number of rows of the longest group, 0 if there is no group."""
+        return int(self.lengths.max(initial=0))
+
+    @cached_property
+    def has_empty(self) -> bool:
+        """Whether a group is empty."""
+        return not self.lengths.all()
+
+    @cached_property
+    def versions(self) -> Versions:
+        """The rows of the groups by their place; no group may be empty."""
+        return Versions.of_groups(self.order, self.starts, self.lengths)
+
     def keep(self, groups: Flags) -> Groups:
         """Return the groups for which ``groups``, one boolean per group, is true."""
-        return Groups(self.order, self.starts[groups], self.ends[groups])
+        return self if groups.all() else Groups(self.order, self.starts[groups], self.ends[groups])
 
     def compact(self) -> Groups:
         """Return the same groups with an ``order`` of only their rows, which numpy's ``reduceat`` requires."""
@@ -84,6 +105,68 @@ class Groups:
         kept = rows[groups.order]
         before = offsets_of(kept)
         return Groups(groups.order[kept], before[groups.starts], before[groups.ends])
+
+
+class ChainedGroups(Groups):
+    """Groups that are given by their versions; ``order``, ``starts`` and ``ends`` are computed when they are needed."""
+
+    def __init__(self, versions: Versions) -> None:
+        self.__dict__.update(versions=versions, first=versions.first, has_empty=False)
+
+    def __len__(self) -> int:
+        return len(self.versions.first)
+
+    def compact(self) -> Groups:
+        """Return the groups, which always are compact."""
+        return self
+
+    @cached_property
+    def last(self) -> Positions:
+        """The last row of each group, in key order."""
+        last = self.first.copy()
+        for numbers, rows in self.versions.steps:
+            last[numbers] = rows
+        return last
+
+    @cached_property
+    def several(self) -> Flags:
+        """Whether each group has more than one row."""
+        several = np.zeros(len(self), np.bool_)
+        for numbers, _ in self.versions.steps[:1]:
+            several[numbers] = True
+        return several
+
+    @cached_property
+    def longest(self) -> int:
+        """The number of rows of the longest group, 0 if there is no group."""
+        return len(self.versions.steps) + min(1, len(self))
+
+    @cached_property
+    def lengths(self) -> Positions:
+        """The number of rows of each group."""
+        lengths = np.ones(len(self), np.int64)
+        for place, (numbers, _) in enumerate(self.versions.steps, 2):
+            lengths[numbers] = place
+        return lengths
+
+    @cached_property
+    def starts(self) -> Positions:
+        """The place in ``order`` of the first row of each group."""
+        return self.ends - self.lengths
+
+    @cached_property
+    def ends(self) -> Positions:
+        """The place in ``order`` after the last row of each group."""
+        return np.cumsum(self.lengths)
+
+    @cached_property
+    def order(self) -> Positions:
+        """The rows of all groups."""
+        order = np.empty(int(self.lengths.sum()), np.int64)
+        order[self.starts] = self.first
+        for place, (numbers, rows) in enumerate(self.versions.steps, 1):
+            order[self.starts[numbers] + place] = rows
+        return order
 
 
 def key_codes(rows: pa.Table, key: Sequence[str]) -> Codes:
@@ -109,28 +192,22 @@ def group_runs(keys: KeyWords, lengths: Sequence[int], ranks: Ranks | None) -> G
     """Return the same groups as ``group``.
 
     The rows are consecutive runs. No run is empty, and each run is in strictly ascending key order; ``lengths`` are the
-    numbers of rows of the runs. Dense integer keys are counted instead of sorted.
+    numbers of rows of the runs. Dense integer keys are chained instead of sorted.
     """
     starts = offsets_of(np.array(lengths, np.int64))
     dense = _dense(keys, starts)
     if dense is None or ranks is not None:
         return group(keys, ranks)
     low, slots = dense
-    counts = scratch(slots, np.uint32)
-    counts.fill(0)
-    earlier = scratch(len(keys), np.uint32)
-    for start, places in _slot_blocks(keys.leading, low, starts.tolist()):
-        known = counts[places]
-        earlier[start : start + len(places)] = known
-        counts[places] = known + np.uint32(1)
-    ends = np.cumsum(counts, dtype=np.uint32)
-    first = ends - counts
-    order = np.empty(len(keys), np.int64)
-    for start, places in _slot_blocks(keys.leading, low, [0, len(keys)]):
-        rows = np.arange(start, start + len(places))
-        order[first[places] + earlier[start : start + len(places)]] = rows
-    taken = np.flatnonzero(counts)
-    return Groups(order, first[taken].astype(np.int64), ends[taken].astype(np.int64))
+    found = scratch(slots, np.uint32)
+    found.fill(0)
+    following = scratch(len(keys), np.uint32)
+    bounds = starts.tolist()
+    for run in reversed(list(pairwise(bounds))):  # the newest run first, so that a slot has the next newer row
+        for start, places in _slot_blocks(keys.leading, low, run):
+            following[start : start + len(places)] = found[places]
+            found[places] = np.arange(start + 1, start + 1 + len(places), dtype=np.uint32)
+    return ChainedGroups(Versions.of_chains(_rows_in_slots(found), following))
 
 
 def newest_rows(keys: KeyWords, lengths: Sequence[int], ranks: Ranks | None, previous: Numbers | None = None) -> Rows:
@@ -176,10 +253,13 @@ def _newest_by_slot(
         if previous is not None:
             previous[start : start + len(places)] = found[places]
         found[places] = rows
-    taken = np.not_equal(found, 0, out=scratch(slots, np.bool_))
-    slots_taken = np.flatnonzero(taken)
-    newest = scratch(len(slots_taken), np.uint32)
-    np.take(found, slots_taken, out=newest, mode="clip")  # with other modes, numpy makes an additional copy
+    return _rows_in_slots(found)
+
+
+def _rows_in_slots(found: Numbers) -> Rows:
+    """Return the rows whose positions plus 1 are in the slots, in the order of the slots; 0 is an empty slot."""
+    slots_taken = np.flatnonzero(np.not_equal(found, 0, out=scratch(len(found), np.bool_)))
+    newest = taken(found, slots_taken)
     newest -= np.uint32(1)
     return newest
 

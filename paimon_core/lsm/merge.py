@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.lsm.aggregates.positions import last_valid, take_or_null, valid_rows
+from paimon_core.lsm.aggregates.positions import by_nulls, last_valid, take_or_null
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.gather import Positions, Rows, decoded, joined, scratch, take, take_rows, with_contiguous
 from paimon_core.lsm.key_groups import Groups, Ranks, group, group_runs, newest_rows
@@ -155,11 +155,11 @@ def _last_values(
     previous = scratch(len(rows), np.uint32)
     last = newest_rows(words, lengths, None, previous)
 
-    def value(name: str) -> pa.ChunkedArray:
-        valid = valid_rows(rows[name]) if name in skipping else None
-        return take(rows[name], last) if valid is None else take_or_null(rows[name], last_valid(valid, last, previous))
-
-    return pa.Table.from_arrays([value(name) for name in names], schema=rows.select(names).schema)
+    found = {name: take(rows[name], last) for name in names if name not in skipping}
+    for valid, same in by_nulls(rows, skipping):
+        positions = last_valid(valid, last, previous)
+        found.update((name, take_or_null(rows[name], positions)) for name in same)
+    return pa.Table.from_arrays([found[name] for name in names], schema=rows.select(names).schema)
 
 
 def sorted_groups(rows: pa.Table, key: Sequence[str], order: MergeOrder, buckets: Positions | None = None) -> Groups:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from paimon_core.lsm.aggregates.aggregate import Retracts
-from paimon_core.lsm.aggregates.values import skipping_nulls
+from paimon_core.lsm.aggregates.positions import valid_rows
+from paimon_core.lsm.aggregates.reductions import reduced
+from paimon_core.lsm.gather import contiguous, taken
 from paimon_core.lsm.key_groups import Groups
 
 
@@ -21,9 +24,8 @@ class Connective:
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
         """Return the conjunction or disjunction of each group's values."""
-        return skipping_nulls(column, groups, None, self._step)
-
-    def _step(self, array: pa.Array, groups: Groups, retracts: Retracts | None) -> pa.Array:
-        values = array.fill_null(False).to_numpy(zero_copy_only=False)[groups.order]
-        reduce = np.logical_and.reduceat if self.every else np.logical_or.reduceat
-        return pa.array(reduce(values, groups.starts) if len(values) else values, pa.bool_())
+        values = contiguous(column).fill_null(False).to_numpy(zero_copy_only=False)
+        operation = np.logical_and if self.every else np.logical_or
+        results, known = reduced(operation, partial(taken, values), groups, valid_rows(column))
+        nulls = None if known is None else ~known
+        return pa.chunked_array([pa.array(results, pa.bool_(), mask=nulls)])

@@ -9,8 +9,11 @@ import pyarrow as pa
 
 from paimon_core.errors import InvalidRequest
 from paimon_core.lsm.aggregates.aggregate import Retracts
+from paimon_core.lsm.aggregates.positions import valid_rows
+from paimon_core.lsm.aggregates.reductions import reduced
 from paimon_core.lsm.aggregates.rounds import left_to_right
 from paimon_core.lsm.aggregates.values import Numbers, column_of, raw, skipping_nulls
+from paimon_core.lsm.gather import Positions, contiguous, taken
 from paimon_core.lsm.key_groups import Groups
 
 
@@ -26,27 +29,29 @@ class IntegerSum:
 
         Raises InvalidRequest when the sum or an intermediate sum does not fit into the type.
         """
-        return skipping_nulls(column, groups, retracts, self._step)
-
-    def _step(self, array: pa.Array, groups: Groups, retracts: Retracts | None) -> pa.Array:
+        array = contiguous(column)
         kind = np.dtype(array.type.to_pandas_dtype())
-        values = raw(array, kind)[groups.order].astype(np.int64, copy=False)
-        minus = None if retracts is None else retracts[groups.order]
-        bound = max(-int(values.min(initial=0)), int(values.max(initial=0))) * int(groups.lengths.max(initial=0))
-        changes = values if minus is None else np.where(minus, -values, values)
-        if bound <= np.iinfo(kind).max:
-            sums = np.add.reduceat(changes, groups.starts) if len(values) else changes
-        else:
-            sums = self._exact(values, changes, minus, groups, kind)
-        return column_of(sums.astype(kind), array.type)
+        values = raw(array, kind)
+        largest = max(-int(values.min(initial=0)), int(values.max(initial=0)))
+        if largest * groups.longest > np.iinfo(kind).max:
+            return skipping_nulls(column, groups, retracts, self._exact)
 
-    def _exact(
-        self, values: Numbers, changes: Numbers, minus: Numbers | None, groups: Groups, kind: np.dtype
-    ) -> Numbers:
+        def read(rows: Positions) -> Numbers:
+            chosen = taken(values, rows)
+            return chosen if retracts is None else np.where(retracts[rows], -chosen, chosen)
+
+        sums, known = reduced(np.add, read, groups, valid_rows(column))
+        return pa.chunked_array([column_of(sums, array.type, known)])
+
+    def _exact(self, array: pa.Array, groups: Groups, retracts: Retracts | None) -> pa.Array:
         """Return the sums and check every intermediate sum.
 
         A 64-bit overflow is detected by the signs of the numbers.
         """
+        kind = np.dtype(array.type.to_pandas_dtype())
+        values = raw(array, kind)[groups.order].astype(np.int64, copy=False)
+        minus = None if retracts is None else retracts[groups.order]
+        changes = values if minus is None else np.where(minus, -values, values)
         totals = np.cumsum(changes)
         after = totals - np.repeat(totals[groups.starts] - changes[groups.starts], groups.lengths)
         before = after - changes
@@ -58,7 +63,7 @@ class IntegerSum:
                 over = np.where(minus, ((before ^ values) & (before ^ after)) < 0, over)
         if over.any():
             raise overflow(self.column, "sum", kind)
-        return np.asarray(after[groups.ends - 1])
+        return column_of(after[groups.ends - 1].astype(kind), array.type)
 
 
 @dataclass(frozen=True, slots=True)

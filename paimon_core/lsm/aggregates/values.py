@@ -31,6 +31,12 @@ def raw(array: pa.Array, dtype: npt.DTypeLike, words: int = 1) -> Numbers:
     return np.frombuffer(buffer, dtype, count=len(array) * words, offset=array.offset * width)
 
 
+def has_nan(array: pa.Array) -> bool:
+    """Whether an array of floats includes NaN; it may also be true for arrays with nulls."""
+    with np.errstate(invalid="ignore"):
+        return bool(np.isnan(np.min(raw(array, array.type.to_pandas_dtype()), initial=0)))
+
+
 def column_of(values: Numbers, kind: pa.DataType, valid: Valid | None = None) -> pa.Array:
     """Return an Arrow array of type ``kind`` that shares the memory of ``values``; null where ``valid`` is false."""
     values = np.ascontiguousarray(values)

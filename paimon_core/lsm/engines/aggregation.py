@@ -15,16 +15,17 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from paimon_core.errors import InvalidOption, InvalidRequest
 from paimon_core.lsm.aggregates.aggregate import Aggregate, IgnoreRetract, Retracts
+from paimon_core.lsm.aggregates.booleans import Connective
 from paimon_core.lsm.aggregates.collections.listagg import ListAgg, counting_texts
 from paimon_core.lsm.aggregates.extremes import Extreme
-from paimon_core.lsm.aggregates.floats import FloatSum
+from paimon_core.lsm.aggregates.floats import FloatProduct, FloatSum
 from paimon_core.lsm.aggregates.function_choice import aggregate
 from paimon_core.lsm.aggregates.integers import IntegerSum
 from paimon_core.lsm.aggregates.picks import First, Last
+from paimon_core.lsm.aggregates.values import has_nan
 from paimon_core.lsm.engines.singles import with_singles
 from paimon_core.lsm.fold import fold, last
 from paimon_core.lsm.gather import Flags, contiguous
@@ -107,9 +108,12 @@ class Aggregation:
         """
         if not drop_deletes or VALUE_KIND not in rows.column_names:
             return groups
-        kinds = _kinds(rows)[groups.last]
+        kinds = _kinds(rows)
+        if not (kinds & 1).any():
+            return groups
+        kinds = kinds[groups.last]
         removed = self.remove_on_delete & (kinds == RowKind.DELETE)
-        return groups.keep((kinds & 1 == 0) | (((groups.lengths > 1) | self.merges_single_rows) & ~removed))
+        return groups.keep((kinds & 1 == 0) | ((groups.several | self.merges_single_rows) & ~removed))
 
     def fold(self, rows: pa.Table, groups: Groups, columns: Sequence[str]) -> pa.Table:
         """Combine each column by its function; key columns and sequence numbers are taken from the last row."""
@@ -121,9 +125,9 @@ class Aggregation:
             if self.remove_on_delete:
                 deletes = kinds == RowKind.DELETE
                 since, retracts = _since_last(deletes, whole), kinds == RowKind.UPDATE_BEFORE
-        many = since.lengths > 1
+        many = since.several
         if self.merges_single_rows:
-            many |= True if deletes is None else ~deletes[since.last]
+            many = many | (True if deletes is None else ~deletes[since.last])
         folding = _Folding(whole, since, many, deletes if since is not whole else None)
         if retracts is None or not retracts.any() or not retracts[folding.dense.order].any():
             retracts = None
@@ -140,6 +144,8 @@ class Aggregation:
             return last(column, groups)
         if folding.retracts is not None and not function.can_retract:
             raise self._no_retract(name)
+        if pa.types.is_primitive(column.type):
+            column = pa.chunked_array([contiguous(column)])  # joined once, because it is read more than once
         plain = folding.retracts is None and folding.deletes is None
         checked = not isinstance(function, First | Last) and name in self.not_null and column.null_count
         if plain and not checked and _keeps_single(function, column):
@@ -222,8 +228,8 @@ class _Folding:
 def _keeps_single(function: Aggregate, column: pa.ChunkedArray) -> bool:
     """Whether the function returns the value of a single added row unchanged, with all its bits."""
     if isinstance(function, Extreme):  # the largest and smallest NaN is the canonical one
-        return not (pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py())
-    return isinstance(function, First | Last | IntegerSum | FloatSum)
+        return not (pa.types.is_floating(column.type) and any(map(has_nan, column.chunks)))
+    return isinstance(function, First | Last | IntegerSum | FloatSum | FloatProduct | Connective)
 
 
 def _since_last(deletes: Flags, whole: Groups) -> Groups:

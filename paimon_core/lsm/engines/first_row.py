@@ -85,8 +85,8 @@ class FirstRow:
 
 
 def _check_kinds(rows: pa.Table, groups: Groups) -> None:
-    several = groups.keep(groups.lengths > 1).compact()
-    if not is_add(rows)[several.order].all():
+    adds = is_add(rows)
+    if not adds.all() and not adds[groups.keep(groups.several).compact().order].all():
         raise _refused()
 
 

@@ -4,14 +4,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paimon_core.lsm.aggregates import floats
 from paimon_core.lsm.aggregates.floats import FloatProduct, FloatSum
 from paimon_core.lsm.key_groups import group
+from paimon_core.lsm.versions import MOST_STEPS
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("function", [FloatSum(), FloatProduct()])
-@pytest.mark.parametrize("most", [1, 2, 5, floats._ROUNDS, floats._ROUNDS + 1])
+@pytest.mark.parametrize("most", [1, 2, 5, MOST_STEPS + 1, MOST_STEPS + 2])
 def test_rounds_give_the_bits_of_a_loop(kind, function, most):
     chance = np.random.default_rng(most)
     keys = np.repeat(np.arange(40), chance.integers(1, most + 1, 40))

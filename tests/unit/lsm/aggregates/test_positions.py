@@ -3,6 +3,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.lsm.aggregates.positions import (
+    by_nulls,
     first_where,
     last_where,
     take_or_null,
@@ -46,3 +47,25 @@ def test_values_of_nested_types_are_taken(kind):
     value = [7] if pa.types.is_list(kind) else {"a": 7}
     column = pa.chunked_array([pa.array([value, None], kind)])
     assert take_or_null(column, np.array([-1, 0, 1])).to_pylist() == [None, value, None]
+
+
+def test_columns_with_nulls_in_the_same_rows_are_grouped():
+    rows = pa.table({"a": [1, None, 3], "b": ["x", None, None], "c": [None, 2, 3], "d": [4, None, 5], "e": [1, 2, 3]})
+    rows = pa.concat_tables([rows.slice(1), rows])  # the chunks of one column have an offset, those of the other none
+    found = [(valid.tolist(), names) for valid, names in by_nulls(rows, rows.column_names)]
+    assert [names for _, names in found] == [["a", "d"], ["b"], ["c"]]
+    assert [valid for valid, _ in found] == [rows[names[0]].is_valid().to_pylist() for _, names in found]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.int8(), pa.int64(), pa.float32(), pa.bool_(), pa.time64("us"), pa.decimal128(20, 1)]
+)
+@pytest.mark.parametrize("offset", [0, 1, 8, 13])
+def test_values_or_null_are_those_of_arrow(kind, offset):
+    numbers = np.random.default_rng(offset).integers(0, 2, 40)
+    values = pa.array(numbers, pa.int32(), mask=numbers == 0).cast(pa.int64()).cast(kind).slice(offset)
+    column = pa.chunked_array([values, values.slice(3, 0), values.slice(5)])
+    positions = np.random.default_rng(offset).integers(-1, len(column), 50)
+    expected = column.take(pa.array(positions, mask=positions < 0))
+    assert take_or_null(column, positions).equals(expected)
+    assert take_or_null(column.slice(0, 0), np.array([-1])).to_pylist() == [None]
