@@ -68,12 +68,12 @@ def run_tasks(
         f"{_NUMBER} int, {_PAYLOAD} binary",
     )
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def paimon_payloads(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:  # a name in Spark's plans
         for batch in batches:
             for payload in batch.column(_PAYLOAD).to_pylist():
                 yield from work(payload)
 
-    return rows.repartitionById(len(groups), _NUMBER).mapInArrow(run, schema)
+    return rows.repartitionById(len(groups), _NUMBER).mapInArrow(paimon_payloads, schema)
 
 
 def map_batches(df: DataFrame, work: Work, schema: StructType | str) -> DataFrame:

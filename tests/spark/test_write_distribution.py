@@ -10,7 +10,6 @@ from pyspark.sql import functions as F
 import paimon_core as paimon
 from paimon_core.spark import read_spark, write_spark
 from paimon_core.spark.writes import distribution
-from paimon_core.spark.writes.batch_settings import large_batches
 from paimon_core.spark.writes.writer import routed_rows
 
 SCHEMA = pa.schema([pa.field("p", pa.int32(), False), pa.field("k", pa.int64(), False), ("v", pa.string())])
@@ -75,16 +74,6 @@ def test_an_append_table_without_partitions_has_no_shuffle_unless_tasks_are_give
     table = create(warehouse, [], [])
     found = tasks_of(routed_rows(frame(spark), table, tasks=tasks)[0])
     assert (len(found), sum(found.values())) == (tasks or 8, 1000)
-
-
-def test_the_rows_of_batches_are_restored(spark):
-    name = "spark.sql.execution.arrow.maxRecordsPerBatch"
-    before = spark.conf.get(name)
-    with large_batches(spark):
-        with large_batches(spark):
-            pass
-        assert spark.conf.get(name) == "50000"
-    assert spark.conf.get(name) == before
 
 
 @pytest.mark.spark

@@ -79,13 +79,13 @@ def _frame(
     count = max(expected_bytes // _NUMBER_BYTES, len(tasks))
     task_of = {at * count // len(tasks): at for at in range(len(tasks))}  # the rule by which Spark divides a range
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def paimon_splits(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:  # a name in Spark's plans
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 yield from joined(work(tasks[task_of[number]]))
 
     numbers = spark.range(0, count, 1, len(tasks)).where(_FIRST_OF_TASK).selectExpr("id", _WIDE)
-    return numbers.mapInArrow(run, schema)
+    return numbers.mapInArrow(paimon_splits, schema)
 
 
 def joined(tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame
 from paimon_core.arrow import conform, gather
 from paimon_core.schema import DataField
 from paimon_core.spark.tasks import map_batches
+from paimon_core.spark.writes.batch_settings import large_batches
 from paimon_core.table.changes.row_hashes import row_hashes
 
 MOST_KEYS = 4_000_000
@@ -61,7 +62,9 @@ def filter_of_keys(keys: DataFrame, fields: Sequence[DataField], count: int) -> 
             yield pa.record_batch([pa.array([data], pa.binary())], ["positions"])
 
     bits = np.zeros(size, np.bool_)
-    for row in map_batches(keys, positions, "positions binary").collect():
+    with large_batches(keys):
+        rows = map_batches(keys, positions, "positions binary").collect()
+    for row in rows:
         bits[np.frombuffer(row[0], np.uint32)] = True
     return KeyFilter(hashed, np.packbits(bits, bitorder="little"))
 

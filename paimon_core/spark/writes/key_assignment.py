@@ -23,6 +23,7 @@ from paimon_core.metadata.manifests.index_manifest import IndexFile
 from paimon_core.spark.columns import quoted
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import map_batches
+from paimon_core.spark.writes.batch_settings import large_batches
 from paimon_core.table.table import Table
 from paimon_core.write.bucket_assigner import BucketAssigner
 from paimon_core.write.bucketing import hashes_by_partition, valid_keys
@@ -70,7 +71,10 @@ def assign_keys(df: DataFrame, table: Table, *, overwrites: bool) -> KeyAssignme
             yield pa.record_batch([pa.array([partition], pa.binary()), pa.array([data], pa.binary())], _NAMES)
 
     collected: dict[bytes, list[np.ndarray]] = {}
-    for row in map_batches(df.select(*map(quoted, names)), hashes, _COLUMNS).collect():
+    keys = df.select(*map(quoted, names))
+    with large_batches(df, keys):
+        rows = map_batches(keys, hashes, _COLUMNS).collect()
+    for row in rows:
         collected.setdefault(bytes(row[0]), []).append(np.frombuffer(row[1], np.int32))
     found = {partition: np.unique(np.concatenate(parts)) for partition, parts in collected.items()}
     return assignment_of(context, found, overwrites=overwrites)

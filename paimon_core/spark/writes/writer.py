@@ -154,7 +154,7 @@ def _write_tasks(
             found = [m.to_bytes() for m in writer.flush()]
         yield pa.record_batch([pa.array(found, pa.binary())], names=["message"])
 
-    with large_batches(df.sparkSession):
+    with large_batches(df, rows):
         found = map_batches(rows, work, "message binary").collect()
     return [CommitMessage.from_bytes(bytes(row["message"])) for row in found]
 
@@ -176,7 +176,7 @@ def _stage_tasks(
             staged = writer.finish().to_bytes()
         yield pa.record_batch([pa.array([staged], pa.binary())], names=["staged"])
 
-    with large_batches(df.sparkSession):
+    with large_batches(df, rows):
         found = map_batches(rows, work, "staged binary").collect()
     staged = [Staged.from_bytes(bytes(row["staged"])) for row in found]
     return place(table.context, staged, partial(collect_tasks, df.sparkSession), overwrites=overwrites)
