@@ -21,6 +21,7 @@ BATCH_BYTES = 16 << 20
 _OFFSET_BYTES = 4
 _SHORT_BYTES = 64
 """When no text of a dictionary is longer than this, all its rows count with the length of the longest text."""
+_DICTIONARY = pa.dictionary(pa.int32(), pa.string()).id
 _TEXTS = {pa.string(), pa.binary(), pa.large_string(), pa.large_binary()}
 _VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 
@@ -39,9 +40,8 @@ def decoded_bytes(rows: pa.RecordBatch | pa.Table) -> int:
 
     In a dictionary of short texts, each text counts with the length of the longest text.
     """
-    if not any(map(_has_dictionary, rows.schema.types)):
-        return int(rows.nbytes)  # one call for all columns
-    return sum(map(_column_bytes, rows.columns))
+    encoded = [rows.column(at) for at, kind in enumerate(rows.schema.types) if _has_dictionary(kind)]
+    return int(rows.nbytes + sum(_column_bytes(column) - column.nbytes for column in encoded))
 
 
 def _column_bytes(column: pa.Array | pa.ChunkedArray) -> int:
@@ -50,10 +50,17 @@ def _column_bytes(column: pa.Array | pa.ChunkedArray) -> int:
     if isinstance(column, pa.ChunkedArray):
         return sum(map(_column_bytes, column.chunks))
     if pa.types.is_dictionary(column.type):
-        longest = int(_sizes(column.dictionary).max(initial=_OFFSET_BYTES))
+        longest = _longest(column.dictionary)
         if longest <= _SHORT_BYTES:
             return len(column) * longest
     return int(_sizes(column).sum())
+
+
+def _longest(dictionary: pa.Array) -> int:
+    """Return the bytes of the largest value of a dictionary."""
+    if dictionary.type in _TEXTS:
+        return int(pc.max(pc.binary_length(dictionary)).as_py() or 0) + _OFFSET_BYTES
+    return int(_sizes(dictionary).max(initial=_OFFSET_BYTES))
 
 
 def cut(rows: Rows, budget: int) -> Iterator[Rows]:
@@ -85,9 +92,10 @@ def joined(tables: Iterable[pa.Table], budget: int) -> Iterator[pa.Table]:
 
 
 def _has_dictionary(kind: pa.DataType) -> bool:
-    if pa.types.is_nested(kind):
-        return any(_has_dictionary(kind.field(at).type) for at in range(kind.num_fields))
-    return bool(pa.types.is_dictionary(kind))
+    members = kind.num_fields
+    if not members:
+        return bool(kind.id == _DICTIONARY)
+    return any(_has_dictionary(kind.field(at).type) for at in range(members))
 
 
 def ranges(sizes: Sizes, budget: int) -> Iterator[tuple[int, int]]:

@@ -225,6 +225,10 @@ def newest_rows(keys: KeyWords, lengths: Sequence[int], ranks: Ranks | None, pre
     dense = _dense(keys, starts)
     if dense is not None:
         return _newest_by_slot(keys.leading, starts, *dense, ranks, previous)
+    if ranks is None and previous is None:
+        order, opens = keys.in_order()
+        last: Positions = order[np.append(np.flatnonzero(opens), len(order) - 1)]
+        return last
     found = group(keys, None)
     if previous is not None:
         follows = np.ones(len(keys), np.bool_)

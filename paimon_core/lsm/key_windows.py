@@ -73,6 +73,7 @@ class _Source:
 
     def __init__(self, run: Iterator[pa.RecordBatch], key: tuple[str, ...], repeats: bool) -> None:
         self.loaded: deque[pa.RecordBatch] = deque()
+        self._sizes: deque[int] = deque()  # the decoded bytes of each loaded batch
         self.ended = False
         self._run = run
         self._key = key
@@ -82,7 +83,7 @@ class _Source:
     def load(self, window_rows: int, window_bytes: int) -> None:
         """Read batches until ``window_rows`` rows or ``window_bytes`` bytes are loaded, or the run ends."""
         rows = sum(batch.num_rows for batch in self.loaded)
-        size = sum(map(decoded_bytes, self.loaded))
+        size = sum(self._sizes)
         while not self.ended and (not self._can_cut() or (rows < window_rows and size < window_bytes)):
             batch = next(self._run, None)
             if batch is None:
@@ -90,8 +91,9 @@ class _Source:
             elif batch.num_rows:
                 self._check_ascending(batch)
                 self.loaded.append(batch)
+                self._sizes.append(decoded_bytes(batch))
                 rows += batch.num_rows
-                size += decoded_bytes(batch)
+                size += self._sizes[-1]
 
     def last_key(self) -> SortKey:
         """Return the largest loaded key."""
@@ -106,11 +108,13 @@ class _Source:
         self._last_cut = cut
         while self.loaded:
             batch = self.loaded.popleft()
+            self._sizes.popleft()
             rows = batch.num_rows if cut is None else self._rows_to(batch, cut)
             if rows:
                 taken.append(batch.slice(0, rows))
             if rows < batch.num_rows:
                 self.loaded.appendleft(batch.slice(rows))
+                self._sizes.appendleft(decoded_bytes(self.loaded[0]))
                 break
         return joined([pa.Table.from_batches([batch]) for batch in taken]) if taken else None
 

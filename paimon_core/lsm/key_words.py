@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_core.lsm.gather import Flags, Positions, Rows, offsets_of, scratch
-from paimon_core.lsm.order_codes import Ints, leading_word, parts
+from paimon_core.lsm.order_codes import Codes, Ints, key_parts, leading_word
+from paimon_core.lsm.text_words import different, is_image
 from paimon_core.parallel_work import own_processors, run_parallel
 
 _PRESORTED = 16
@@ -22,25 +24,31 @@ _MANY_ROWS = 1 << 18
 """The minimum number of rows that are sorted by several threads."""
 _SAMPLE = 1 << 10
 """The number of rows from which the ranges of the threads are estimated."""
+_BLOCK_ROWS = 1 << 13
+"""The number of pairs of rows to compare at once, so that their texts fit into the processor's cache."""
+_FEW_RUNS = 2
+"""Fewer decreases than this number are at most this number of sorted runs."""
+_FEW_ROWS, _FEW = 4096, 8
+"""Values are packed if of so many rows, at most so many have the high bits of another value."""
 _NARROW_BYTES = 2
 """numpy sorts integers of at most this width by a radix sort, which is stable and fast for every order."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyWords:
-    """The keys of rows: ``leading`` first, then ``rest``, each an array with one integer per row."""
+    """The keys of rows: ``leading``, one integer per row, then ``rest``, arrays of ``order_codes.key_parts``."""
 
     leading: Ints
-    rest: tuple[Ints, ...] = ()
+    rest: tuple[Codes, ...] = ()
 
     @staticmethod
     def of(rows: pa.Table, key: Sequence[str]) -> KeyWords:
         """Return the words of the ``key`` columns (format 7.3)."""
-        return KeyWords.of_parts([part for name in key for part in parts(rows[name])], len(rows))
+        return KeyWords.of_parts([part for name in key for part in key_parts(rows[name])], len(rows))
 
     @staticmethod
-    def of_parts(columns: Sequence[Ints], rows: int) -> KeyWords:
-        """Return the words of integer arrays, most significant first."""
+    def of_parts(columns: Sequence[Codes], rows: int) -> KeyWords:
+        """Return the words of arrays of ``order_codes.key_parts``, most significant first."""
         leading, rest = leading_word(columns, rows)
         return KeyWords(leading, tuple(rest))
 
@@ -64,13 +72,13 @@ class KeyWords:
 
         Rows with equal keys keep their order. Many rows are sorted by several threads, if processors are idle.
         """
-        if len(self) >= _MANY_ROWS and (threads := own_processors()) > 1 and not _is_fast(self.leading):
+        if len(self) >= _MANY_ROWS and (threads := own_processors()) > 1 and not _is_presorted(self.leading):
             return self._in_order_by_ranges(threads)
         order = stable_order(self.leading)
-        sorted_ = self.leading[order]
-        opens = sorted_[1:] != sorted_[:-1]
+        sorted_ = np.take(self.leading, order, out=scratch(len(order), self.leading.dtype), mode="clip")
+        opens = np.not_equal(sorted_[1:], sorted_[:-1], out=scratch(max(0, len(order) - 1), np.bool_))
         if self.rest:
-            self._compare_rest(order, opens)
+            self._compare_rest(order, sorted_, opens)
         return order, opens
 
     def _in_order_by_ranges(self, threads: int) -> tuple[Positions, Flags]:
@@ -91,24 +99,50 @@ class KeyWords:
         opens = [flags for _, part in found for flags in (np.ones(1, np.bool_), part)]
         return np.concatenate([order for order, _ in found]), np.concatenate(opens)[1:]
 
-    def _compare_rest(self, order: Positions, opens: Flags) -> None:
-        """Correct ``order`` and ``opens``, which are right for the leading word, in place."""
+    def _compare_rest(self, order: Positions, leading: Ints, opens: Flags) -> None:
+        """Correct ``order`` and ``opens``, which are right for the leading word, in place.
+
+        ``leading``: the leading words in this order.
+        """
         places = np.flatnonzero(~opens)
-        differs = _differs(self.rest, order[places], order[places + 1])
-        if not differs.any():
+        wrong = places[_different_pairs(self.rest, order, places)]
+        if not len(wrong):
             return
-        group_of = offsets_of(opens)
-        wrong = np.zeros(int(group_of[-1]) + 1, np.bool_)
-        wrong[group_of[places[differs]]] = True
-        places = np.flatnonzero(wrong[group_of])
-        numbers, rows = group_of[places], order[places]
-        rows = rows[np.lexsort((*(part[rows] for part in reversed(self.rest)), numbers))]
-        order[places] = rows
+        places, numbers = _sort_ties(order, leading, wrong, self.rest)
         same = np.flatnonzero(numbers[1:] == numbers[:-1])
+        rows = order[places]
         opens[places[same]] = _differs(self.rest, rows[same], rows[same + 1])
 
 
-def before(columns: Sequence[Ints], one: Rows, other: Rows) -> Flags:
+def _sort_ties(
+    order: Positions, leading: Ints, wrong: Positions, columns: Sequence[Codes]
+) -> tuple[Positions, Positions]:
+    """Sort some rows of ``order`` by ``columns``, in place; return their places and the numbers of their groups.
+
+    ``leading``, which ascends, has one value for each place; places with the value of a place in ``wrong``, which
+    ascends and is not empty, are a group that is sorted. Rows that are equal in all columns keep their order.
+    """
+    values = leading[wrong]
+    values = values[np.append(True, values[1:] != values[:-1])]
+    starts = np.searchsorted(leading, values)
+    lengths = np.searchsorted(leading, values, "right") - starts
+    numbers = np.repeat(np.arange(len(values)), lengths)
+    places = np.arange(len(numbers)) + np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
+    rows = order[places]
+    order[places] = rows[np.lexsort((*(column[rows] for column in reversed(columns)), numbers))]
+    return places, numbers
+
+
+def _different_pairs(columns: Sequence[Codes], order: Positions, places: Positions) -> Positions:
+    """Return the numbers of the ``places`` whose row differs from the row at the next place."""
+    found = []
+    for start in range(0, len(places), _BLOCK_ROWS):
+        block = places[start : start + _BLOCK_ROWS]
+        found.append(start + np.flatnonzero(_differs(columns, order[block], order[block + 1])))
+    return np.concatenate([np.zeros(0, np.int64), *found])
+
+
+def before(columns: Sequence[Codes], one: Rows, other: Rows) -> Flags:
     """Return for each pair of rows whether row ``one`` is less than row ``other``: the first columns decide first."""
     found = np.zeros(len(one), np.bool_)
     left: slice | Positions = slice(None)
@@ -125,11 +159,73 @@ def before(columns: Sequence[Ints], one: Rows, other: Rows) -> Flags:
 def stable_order(values: Ints) -> Positions:
     """Return the rows in the order of their values; rows with equal values keep their order.
 
-    numpy's stable sort merges sorted runs. Rows without such runs are sorted by numpy's other sort, which is several
-    times faster; it uses the vector instructions of the processor. Then only rows with equal values are put into order.
+    Two sorted runs are merged by numpy's stable sort. For other rows, numpy's sort of numbers is several times faster,
+    because it uses the vector instructions of the processor, so the value and the row are packed into one number.
     """
-    if _is_fast(values):
+    falls = _falls(values)
+    if values.dtype.itemsize <= _NARROW_BYTES or falls < _FEW_RUNS:
         return np.argsort(values, kind="stable")
+    order = _packed_order(values) if values.dtype.kind in "iu" else None
+    if order is not None:
+        return order
+    return np.argsort(values, kind="stable") if falls * _PRESORTED <= len(values) else _order_of_shuffled(values)
+
+
+def _falls(values: Ints) -> int:
+    """Return how many values are less than the value before them."""
+    return int(np.count_nonzero(np.less(values[1:], values[:-1], out=scratch(max(0, len(values) - 1), np.bool_))))
+
+
+def _is_presorted(values: Ints) -> bool:
+    """Whether one thread sorts the values fast: they are narrow, or sorted runs."""
+    return values.dtype.itemsize <= _NARROW_BYTES or _falls(values) * _PRESORTED <= len(values)
+
+
+def _packed_order(values: Ints) -> Positions | None:
+    """Return the stable order of the rows by a sort of numbers, each with the high bits of a value and the row.
+
+    None if the low bits, for which there is no room, decide between too many rows.
+    """
+    low = int(values.min())
+    row_bits = (len(values) - 1).bit_length()
+    dropped = max(0, (int(values.max()) - low).bit_length() + row_bits - 64)
+    if dropped and _ties(values[:_FEW_ROWS], low, dropped) > _FEW:
+        return None
+    packed = _high_bits(values, low, dropped)
+    packed <<= np.uint64(row_bits)
+    packed |= np.arange(len(values), dtype=np.uint64)
+    packed.sort()
+    order = (packed & np.uint64(2**row_bits - 1)).view(np.int64)
+    if not dropped:
+        return order
+    sorted_ = np.take(values, order, out=scratch(len(order), values.dtype), mode="clip")
+    falls = np.flatnonzero(sorted_[1:] < sorted_[:-1])
+    if len(falls) * _PRESORTED > len(values):
+        return None
+    if len(falls):
+        packed >>= np.uint64(row_bits)
+        _sort_ties(order, packed, falls, [values])
+    return order
+
+
+def _ties(values: Ints, low: int, dropped: int) -> int:
+    """Return how many values have the high bits of another, smaller value."""
+    sorted_ = np.sort(values)
+    high = _high_bits(sorted_, low, dropped)
+    return int(np.count_nonzero((high[1:] == high[:-1]) & (sorted_[1:] != sorted_[:-1])))
+
+
+def _high_bits(values: Ints, low: int, dropped: int) -> npt.NDArray[np.uint64]:
+    """Return the distances of the values from ``low``, without the lowest ``dropped`` bits."""
+    found = scratch(len(values), np.uint64)
+    np.copyto(found, values, casting="unsafe")
+    found -= np.uint64(low % 2**64)
+    found >>= np.uint64(dropped)
+    return found
+
+
+def _order_of_shuffled(values: Ints) -> Positions:
+    """Return the stable order of rows without sorted runs: only rows with equal values are put into order."""
     order = np.argsort(values)
     sorted_ = values[order]
     equal = sorted_[1:] == sorted_[:-1]
@@ -145,16 +241,8 @@ def stable_order(values: Ints) -> Positions:
     return order
 
 
-def _is_fast(values: Ints) -> bool:
-    """Whether numpy's stable sort is fast: the values are narrow, or sorted runs."""
-    if values.dtype.itemsize <= _NARROW_BYTES:
-        return True
-    falls = np.count_nonzero(np.less(values[1:], values[:-1], out=scratch(max(0, len(values) - 1), np.bool_)))
-    return bool(falls * _PRESORTED <= len(values))
-
-
-def _differs(columns: Sequence[Ints], one: Rows, other: Rows) -> Flags:
+def _differs(columns: Sequence[Codes], one: Rows, other: Rows) -> Flags:
     differs = np.zeros(len(one), np.bool_)
     for column in columns:
-        differs |= column[one] != column[other]
+        differs |= different(column, one, other) if is_image(column) else column[one] != column[other]
     return differs

@@ -18,18 +18,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.lsm.gather import contiguous
+from paimon_core.lsm.gather import contiguous, scratch
+from paimon_core.lsm.text_words import WORD, images, is_image, words
 
 Ints = npt.NDArray[Any]
 """One integer per row."""
 Codes = npt.NDArray[Any]
 """One comparable value per row: integers, or fixed-width bytes (dtype S)."""
 
-WIDEST_TEXT = 64
-"""Texts of at most this many bytes are converted to padded words; for longer texts, the column is sorted for ranks."""
-_LARGEST_BUFFER = 2**31 - 1
 _CANONICAL_NAN = 0x7FF8000000000000
-_WORD = 8
+_LEAST_ROOM = 8
+"""A leading word with less room than this number of bits gets no bits of the array that does not fit."""
 _FEW_ROWS = 4096
 _Part = tuple[Ints, int, int]
 """An array with one integer per row, the smallest of these integers, and the number of bits of their range."""
@@ -45,14 +44,22 @@ def parts(column: pa.Array | pa.ChunkedArray, *, descending: bool = False) -> li
 
     The first array is the most significant. ``descending`` reverses the order of all values except null.
     """
+    values = [word for part in key_parts(column) for word in (words(part) if is_image(part) else (part,))]
+    if not descending:
+        return values
+    flags = 1 if column.null_count else 0
+    return values[:flags] + [np.invert(part) for part in values[flags:]]
+
+
+def key_parts(column: pa.Array | pa.ChunkedArray) -> list[Codes]:
+    """Return arrays as ``parts`` does, but for texts an image (``lsm.text_words``), which need not be a copy."""
     array = contiguous(column)
-    flags: list[Ints] = []
+    flags: list[Codes] = []
     if array.null_count:
         flags = [pc.is_valid(array).cast(pa.uint8()).to_numpy(zero_copy_only=False)]
         if array.null_count == len(array):
             return flags
-    values = _values(array)
-    return flags + ([np.invert(part) for part in values] if descending else values)
+    return flags + _values(array)
 
 
 def pack(columns: Sequence[Ints], rows: int) -> Codes:
@@ -76,38 +83,51 @@ def pack(columns: Sequence[Ints], rows: int) -> Codes:
     image = np.empty((rows, sum(widths)), np.uint8)
     start = 0
     for (part, low, _), width in zip(varying, widths, strict=True):
-        word = _reduced(part, low).astype(">u8").view(np.uint8).reshape(rows, _WORD)
-        image[:, start : start + width] = word[:, _WORD - width :]
+        word = _reduced(part, low).astype(">u8").view(np.uint8).reshape(rows, WORD)
+        image[:, start : start + width] = word[:, WORD - width :]
         start += width
     return image.view(f"S{start}").reshape(rows)
 
 
-def leading_word(columns: Sequence[Ints], rows: int) -> tuple[Ints, list[Ints]]:
+def leading_word(columns: Sequence[Codes], rows: int) -> tuple[Ints, list[Codes]]:
     """Return one integer per row, and the arrays that decide between rows which are equal in this integer.
 
-    ``columns``: integer arrays, most significant first. The leading integer has as many bits of the first arrays as fit
-    into 64 bits, so that it alone decides between most rows. Constant arrays are left out, and a single array is
-    returned unchanged.
+    ``columns``: arrays of ``key_parts``, most significant first. The leading integer has as many bits of the first
+    arrays as fit into 64 bits, so that it alone decides between most rows. Constant arrays are left out, and a single
+    array is returned unchanged. The words of an image that are not needed are not read.
     """
     if len(columns) == 1 and columns[0].dtype.kind in "iu":
         return columns[0], []
-    varying = _varying(columns, rows)
-    if not varying:
-        return np.zeros(rows, np.uint8), []
-    if len(varying) == 1:
-        return varying[0][0], []
-    (part, low, used), *others = varying
-    code = _reduced(part, low)
-    for number, (part, low, bits) in enumerate(others):
-        room = 8 * _WORD - used
-        if bits <= room:
-            code = (code << np.uint64(bits)) | _reduced(part, low)
-            used += bits
-            continue
-        if room:
-            code = (code << np.uint64(room)) | (_reduced(part, low) >> np.uint64(bits - room))
-        return code, [left for left, _, _ in others[number:]]
+    first: _Part | None = None
+    code: Ints = np.zeros(rows, np.uint8)
+    used = 0
+    for number, column in enumerate(columns):
+        for part in words(column) if is_image(column) else (column,):
+            room = 8 * WORD - used
+            if room < _LEAST_ROOM:
+                return code, _not_constant(columns[number:])
+            (varying,) = _varying([part], rows) or (None,)
+            if varying is None:
+                continue
+            _, low, bits = varying
+            if first is None:
+                first, code, used = varying, part, bits
+                continue
+            if code is first[0]:
+                code = _reduced(code, first[1])
+            taken = min(bits, room)
+            np.left_shift(code, np.uint64(taken), out=code)
+            more = _reduced(part, low)
+            code |= np.right_shift(more, np.uint64(bits - taken), out=more)
+            used += taken
+            if taken < bits:
+                return code, _not_constant(columns[number:])
     return code, []
+
+
+def _not_constant(columns: Sequence[Codes]) -> list[Codes]:
+    """Return the images, and the other arrays that are not constant."""
+    return [column for column in columns if is_image(column) or column.min() != column.max()]
 
 
 def _varying(columns: Sequence[Ints], rows: int) -> list[_Part]:
@@ -126,7 +146,7 @@ def _leading_word(varying: list[_Part]) -> tuple[Ints, list[Ints]]:
     code = _reduced(part, low)
     for number, (part, low, bits) in enumerate(others):
         used += bits
-        if used > 8 * _WORD:
+        if used > 8 * WORD:
             return code, [left for left, _, _ in others[number:]]
         code = (code << np.uint64(bits)) | _reduced(part, low)
     return code, []
@@ -154,17 +174,22 @@ def float_code(bits: Ints) -> Ints:
 
 
 def _reduced(part: Ints, low: int) -> npt.NDArray[np.uint64]:
-    return part.astype(np.uint64) - np.uint64(low % 2**64)
+    """Return a copy of the integers, less the smallest of them."""
+    found = scratch(len(part), np.uint64)
+    np.copyto(found, part, casting="unsafe")
+    found -= np.uint64(low % 2**64)
+    return found
 
 
-def _values(array: pa.Array) -> list[Ints]:
-    """Return the integer arrays of the values.
+def _values(array: pa.Array) -> list[Codes]:
+    """Return the arrays of the values.
 
     The integers of a null are arbitrary: the array of validity flags, which comes before them, decides.
     """
     kind = array.type
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        return _text(array.cast(pa.binary()))
+        found = images(pc.fill_null(array.cast(pa.binary()), b"") if array.null_count else array.cast(pa.binary()))
+        return [_rank(array)] if found is None else found
     if pa.types.is_integer(kind):
         return [_numpy(array)]
     if pa.types.is_boolean(kind):
@@ -207,41 +232,3 @@ def _rank(array: pa.Array) -> Ints:
     out = np.zeros(len(array), np.uint64)
     out[pc.is_valid(array).to_numpy(zero_copy_only=False)] = ranks
     return out
-
-
-def _text(array: pa.Array) -> list[Ints]:
-    """Return the zero-padded bytes as big-endian words, and the lengths, which distinguish padding from zero bytes.
-
-    A common prefix of all texts does not make the codes longer, because ``pack`` leaves out constant words and bits.
-    """
-    if array.null_count:
-        array = pc.fill_null(array, b"")
-    lengths = pc.binary_length(array).to_numpy()
-    width = int(lengths.max(initial=0))
-    padded = -(-width // _WORD) * _WORD
-    if width > WIDEST_TEXT or padded * len(array) > _LARGEST_BUFFER:
-        return [_rank(array)]
-    if width == 0:
-        return []
-    if _WORD <= width == int(lengths.min()):
-        return _fixed_text(array, width)
-    # Arrow pads only text, but the kernel works on bytes; this view avoids the check for valid UTF-8.
-    text = pa.Array.from_buffers(pa.string(), len(array), array.buffers(), offset=array.offset)
-    image = pc.ascii_rpad(text, padded, "\0").buffers()[2]
-    words = np.frombuffer(image, ">u8", count=len(array) * padded // _WORD).reshape(len(array), -1)
-    columns: list[Ints] = [words[:, i].astype(np.uint64) for i in range(words.shape[1])]
-    columns[-1] >>= np.uint64(8 * (padded - width))
-    return [*columns, lengths]
-
-
-def _fixed_text(array: pa.Array, width: int) -> list[Ints]:
-    """Return the words of texts that all have ``width`` bytes, 8 or more; the last word has the remaining bytes."""
-    start = int(np.frombuffer(array.buffers()[1], np.int32, 1, 4 * array.offset)[0])
-
-    def word(at: int) -> Ints:
-        return np.ndarray((len(array),), ">u8", array.buffers()[2], start + at, (width,)).astype(np.uint64)
-
-    words = [word(at) for at in range(0, width - _WORD + 1, _WORD)]
-    if rest := width % _WORD:
-        words.append(word(width - _WORD) & np.uint64(2 ** (8 * rest) - 1))
-    return words

@@ -25,6 +25,9 @@ from paimon_core.write.bucket_assigner import BucketAssigner
 from paimon_core.write.default_values import conform_with_defaults
 from paimon_core.write.partition_assigner import PartitionAssigner
 
+_FEW_CODES = 1 << 16
+"""Codes below this number are counted and sorted as 16-bit integers."""
+
 
 @dataclass(frozen=True, slots=True)
 class BucketRows:
@@ -114,16 +117,20 @@ def split_by_bucket(
         count = MAX_DYNAMIC_BUCKETS
     is_one = count == 1 and len(partitions) == 1
     codes: np.ndarray = partition_codes if is_one else partition_codes * count + buckets
-    present: np.ndarray = np.zeros(1, np.int64) if is_one else np.unique(codes)
+    few = is_one or int(codes.max()) < _FEW_CODES
+    if is_one:
+        present: np.ndarray = np.zeros(1, np.int64)
+    else:
+        present = np.flatnonzero(np.bincount(codes)) if few else np.unique(codes)
     if len(present) == 1:
         only = int(present[0])
         yield BucketRows(partitions[only // count], POSTPONE_BUCKET if postponed else only % count, rows)
         return
-    dense = np.searchsorted(present, codes)
+    dense = codes if few else np.searchsorted(present, codes)
     # A stable sort of 16-bit codes is a radix sort: the radix sort keeps the order of arrival and is much faster than
     # other stable sorts.
-    order = np.argsort(dense.astype(np.uint16 if len(present) < 2**16 else np.int64), kind="stable")
-    ends = np.cumsum(np.bincount(dense, minlength=len(present)))
+    order = np.argsort(dense.astype(np.uint16 if few or len(present) < _FEW_CODES else np.int64), kind="stable")
+    ends = np.cumsum(np.bincount(dense)[present if few else slice(None)])
     arranged = take_rows(rows, order, rows.column_names) if shares else None
     start = 0
     for code, end in zip(present.tolist(), ends.tolist(), strict=True):

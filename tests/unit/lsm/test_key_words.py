@@ -60,9 +60,33 @@ def test_before_compares_the_first_columns_first():
 
 @given(st.lists(st.integers(-5, 5), max_size=60))
 def test_the_stable_order(values):
-    for kind in (np.int64, np.int8):
-        found = stable_order(np.array(values, kind))
-        assert found.tolist() == sorted(range(len(values)), key=lambda row: values[row])
+    for kind in (np.int64, np.int8, "S8"):
+        found = stable_order(np.array(values, np.int64).astype(kind))
+        key = values if kind != "S8" else [str(value).encode() for value in values]
+        assert found.tolist() == sorted(range(len(values)), key=key.__getitem__)
+
+
+@given(st.lists(st.tuples(st.integers(-8, 7), st.integers(0, 3)), min_size=1, max_size=60), st.integers(56, 60))
+def test_the_stable_order_of_values_whose_high_bits_are_equal(pairs, bits):
+    # There is no room for all bits of a value and for its row in one number.
+    values = [(high << bits) + low for high, low in pairs]
+    assert stable_order(np.array(values, np.int64)).tolist() == sorted(range(len(values)), key=values.__getitem__)
+
+
+def test_few_values_whose_high_bits_are_equal_are_sorted_again():
+    spread = [at << 57 for at in range(40, 0, -1)]
+    values = [*spread[:20], spread[20] + 1, *spread[20:], spread[20] + 1]
+    assert stable_order(np.array(values, np.uint64)).tolist() == sorted(range(42), key=values.__getitem__)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"), st.integers(0, 1)), max_size=40))
+def test_texts_of_one_width_that_are_equal_in_their_first_bytes(keys):
+    texts = [f"{a * 8}{'m' * 8}{b}" for a, b, _ in keys]
+    numbers = [number for _, _, number in keys]
+    found = words(pa.array(texts, pa.string()), pa.array(numbers, pa.int64()))
+    order, opens = in_order(found)
+    assert order == sorted(range(len(keys)), key=lambda row: (texts[row], numbers[row]))
+    assert opens == [keys[one] != keys[other] for one, other in pairwise(order)]
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["", "a", "a\0", "b" * 9, "b" * 8 + "c"])), max_size=40))

@@ -4,7 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paimon_core.lsm.order_codes import WIDEST_TEXT, order_codes, parts
+from paimon_core.lsm.order_codes import order_codes, parts
+from paimon_core.lsm.text_words import WIDEST_TEXT
 
 
 def ordered(*columns):
