@@ -192,6 +192,7 @@ def test_a_setting_that_the_user_makes_during_a_write_stays(spark, monkeypatch):
     assert settings(spark)[:2] == [None, None]
 
 
+@pytest.mark.long
 def test_writes_of_wide_texts_in_two_threads_are_whole(spark, warehouse):
     catalog, before = paimon.open_catalog(warehouse), settings(spark)
     catalog.create_database("db")
@@ -216,6 +217,7 @@ def test_writes_of_wide_texts_in_two_threads_are_whole(spark, warehouse):
     assert settings(spark) == before
 
 
+@pytest.mark.long
 def test_batches_of_a_stream_have_the_bounds_of_the_query(spark, warehouse, tmp_path, monkeypatch):
     catalog = paimon.open_catalog(warehouse)
     catalog.create_database("db")
@@ -237,6 +239,7 @@ def test_batches_of_a_stream_have_the_bounds_of_the_query(spark, warehouse, tmp_
     assert found == [["1024", str(2**31 - 1)], ["50000", None]]
 
 
+@pytest.mark.long
 def test_a_merge_by_key_sends_its_rows_without_a_bound_in_bytes(spark, warehouse, monkeypatch):
     catalog = paimon.open_catalog(warehouse)
     catalog.create_database("db")

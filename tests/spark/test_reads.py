@@ -102,6 +102,18 @@ def test_a_read_of_many_local_files_starts_no_tasks_to_list_them(spark, catalog)
     assert frame.count() == 40
 
 
+@pytest.mark.spark
+def test_a_read_of_all_columns_of_raw_files_is_one_step_for_spark(spark, catalog):
+    table = catalog.create_table("db.t", SCHEMA)
+    table.write([{"p": "a", "k": 1, "v": "x"}])
+    for columns in (None, ["k", "p"], ["v"]):
+        frame = read_spark(spark, table, columns)
+        assert frame._jdf.logicalPlan().getClass().getSimpleName() == "LogicalRelation"
+        assert frame.columns == (columns or SCHEMA.names)
+    frame = read_spark(spark, table, ["v"], col("k") == 1)  # the column of the filter must be left out again
+    assert (frame.columns, frame.collect()) == (["v"], [("x",)])
+
+
 @pytest.mark.long
 def test_metadata_columns_members_and_row_ids(spark, catalog, keyed):
     check(spark, keyed, ["v", "__paimon_bucket", "__paimon_partition"], "__paimon_bucket = 0")

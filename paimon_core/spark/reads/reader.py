@@ -148,7 +148,7 @@ class _Read:
 
 
 _PICKLED = CPickleSerializer()
-"""Spark's own form of functions and objects for tasks: a third of the time of ``Split.to_bytes`` and ``from_bytes``.
+"""Spark's own form of functions and objects for tasks: half the time of ``Split.to_bytes`` and ``from_bytes``.
 The bytes are parts of a function in the same form, so a task trusts them as it trusts the function.
 """
 
