@@ -7,6 +7,8 @@ from pyspark import TaskContext
 from pyspark.errors import PythonException
 
 from paimon_core.errors import SchemaMismatch
+from paimon_core.parallel_work import own_processors
+from paimon_core.processors import usable
 from paimon_core.spark import tasks
 from paimon_core.spark.tasks import collect_tasks
 from paimon_lake.session import spark_reason
@@ -55,3 +57,10 @@ def test_workers_start_with_the_package_imported_and_left_out_of_garbage_collect
 
     (count,) = collect_tasks(spark, [b""], frozen)
     assert int(count) > 50_000
+
+
+@pytest.mark.usefixtures("way")
+def test_a_task_uses_the_processors_of_one_task(spark):
+    found = collect_tasks(spark, [b"1", b"2"], lambda _: b"%d of %d" % (own_processors(), usable()))
+    assert found == [b"1 of %d" % usable()] * 2
+    assert own_processors() == usable(), "the driver is no task"

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from paimon_core.types import FIXED_ROOTS, TypeRoot, parse_type
+from paimon_core.types import FIXED_ROOTS, TypeRoot, parse_columns
 
 TEXTS = {
     TypeRoot.ARRAY: "ARRAY<INT>",
@@ -15,9 +15,6 @@ TEXTS = {
 
 @pytest.mark.parametrize("root", TypeRoot)
 def test_fixed_kinds_are_numbers_of_arrow(root):
-    from paimon_core.types import parse_columns
-
-    (field,) = parse_columns(f"c {TEXTS.get(root, root.value)}") if root in TEXTS else [None]
-    kind = parse_type(root.value) if field is None else field.type
-    arrow = kind.to_arrow()
+    (field,) = parse_columns(f"c {TEXTS.get(root, root.value)}")
+    arrow = field.type.to_arrow()
     assert (root in FIXED_ROOTS) == (pa.types.is_primitive(arrow) or pa.types.is_decimal(arrow))
