@@ -3,6 +3,8 @@
 A table with one bucket gets several runs that are not compacted. With one processor, the library and Arrow use one
 thread. The sides alternate, and the least of the rounds is stated: other work of the machine makes times longer.
 
+``--samples 40`` estimates the time on two idle processors from the threads that are runnable (``runnable_threads``).
+
 ``python -m benchmarks.one_bucket --rows 1000000 --runs 5 --rounds 9``
 """
 
@@ -18,6 +20,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import paimon_core
+from benchmarks.runnable_threads import serial_share
 from benchmarks.workload import SCHEMA, batch
 from paimon_core import Table
 from paimon_core import processors as machine
@@ -74,6 +77,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--samples", type=int, help="runs whose runnable threads are counted: for a busy machine")
     parser.add_argument("--only", choices=["merge", "compaction", "write"])
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -98,6 +102,15 @@ def main() -> None:
                 f"processor ms {one[1] * 1000:.0f} and {all_[1] * 1000:.0f}",
                 flush=True,
             )
+            if args.samples:
+                serial = serial_share(lambda work=work: [wall(work, PROCESSORS) for _ in range(args.samples)])
+                spent = min(a[1] for a, _ in pairs), min(b[1] for _, b in pairs)
+                ideal = spent[1] * (serial + (1 - serial) / 2)
+                print(
+                    f"{'':11} one thread alone is runnable in {serial:.2f} of the processor time: "
+                    f"two idle processors would take {ideal * 1000:.0f} ms, {spent[0] / ideal:.2f} times as fast",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":
