@@ -242,7 +242,8 @@ class ManifestStore:
 
     def manifests_of(self, snapshot: Snapshot) -> list[ManifestFile]:
         """Return all manifests of a snapshot in the order of application: base list, then delta list (format 3.3)."""
-        base, delta = self._each(lambda file: self.read_list(*file), _lists_of(snapshot))
+        together = 2 if self.storage.is_remote else 1
+        base, delta = run_parallel(lambda file: self.read_list(*file), _lists_of(snapshot), together)
         return [*base, *delta]
 
     def read_ahead(self, snapshot: Snapshot) -> None:
