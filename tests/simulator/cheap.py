@@ -44,7 +44,9 @@ decode_entries = _decode(ManifestEntry)
 decode_list = _decode(ManifestFile)
 
 
-def _decode_manifests(files: Sequence[tuple[bytes, str]], holding: object = None) -> list[Entries]:
+def _decode_manifests(
+    files: Sequence[tuple[bytes, str]], holding: object = None, chosen: object = None
+) -> list[Entries]:
     return [tuple(decode_entries(data, path)) for data, path in files]
 
 
