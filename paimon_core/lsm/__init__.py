@@ -8,6 +8,7 @@ Core types and functions:
 - ``Section``: the files of one key interval
 - ``Levels``: the files of a bucket by level
 - ``Groups``: row positions sorted by key and in merge order; the rows of each key are one group
+- ``Versions``: the rows of groups by their place, so that all groups are combined at once
 - ``MergeOrder``: the order of the rows of one key
 - ``WriteBuffer``: sorts and merges rows in memory before they become a file
 - ``RowComparison``: merges rows and computes the changelog rows

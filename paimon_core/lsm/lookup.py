@@ -52,10 +52,11 @@ class GroupLevels:
 
     @staticmethod
     def of(rows: pa.Table, groups: Groups) -> GroupLevels:
-        """Return the levels of ``rows``, which have the column ``LEVEL``."""
-        groups = groups.compact()
+        """Return the levels of ``rows``, which have the column ``LEVEL``; no group may be empty."""
         owner = np.full(len(rows), -1, np.int32)
-        owner[groups.order] = groups.numbers
+        owner[groups.versions.first] = np.arange(len(groups))
+        for numbers, later in (*groups.versions.steps, groups.versions.rest):
+            owner[later] = numbers
         return GroupLevels(np.asarray(contiguous(rows[LEVEL]).to_numpy()), owner, len(groups))
 
     @cached_property

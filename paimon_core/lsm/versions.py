@@ -60,7 +60,7 @@ class Versions:
         found = Versions(rows, steps := [])
         while len(rows):
             next_rows = taken(following, rows)
-            goes_on = np.flatnonzero(next_rows)
+            goes_on = np.flatnonzero(next_rows != 0)  # numpy finds booleans several times faster than numbers
             numbers = goes_on if numbers is None else taken(numbers, goes_on)
             rows = np.subtract(taken(next_rows, goes_on), 1, out=scratch(len(goes_on), np.int64), dtype=np.int64)
             if len(rows):

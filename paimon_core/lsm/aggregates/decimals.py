@@ -16,8 +16,11 @@ import pyarrow as pa
 from paimon_core.errors import InvalidRequest
 from paimon_core.lsm.aggregates.aggregate import Retracts
 from paimon_core.lsm.aggregates.integers import overflow
+from paimon_core.lsm.aggregates.positions import valid_rows
+from paimon_core.lsm.aggregates.reductions import reduced
 from paimon_core.lsm.aggregates.rounds import left_to_right
 from paimon_core.lsm.aggregates.values import Numbers, Valid, column_of, raw, skipping_nulls
+from paimon_core.lsm.gather import Flags, Positions, contiguous, taken
 from paimon_core.lsm.key_groups import Groups
 
 LARGEST_COMPACT = 18
@@ -38,7 +41,30 @@ class DecimalSum:
 
         Raises InvalidRequest if a sum exceeds the precision of a column of up to 18 digits.
         """
+        if column.type.precision <= LARGEST_COMPACT:
+            array = contiguous(column)
+            low = np.ascontiguousarray(raw(array, np.int64, 2)[::2])
+            largest = max(-int(low.min(initial=0)), int(low.max(initial=0)))
+            if largest * groups.longest < 2**63:
+                return self._of_one_word(array.type, low, groups, retracts, valid_rows(column))
         return skipping_nulls(column, groups, retracts, self._step)
+
+    def _of_one_word(
+        self, kind: pa.DataType, low: Numbers, groups: Groups, retracts: Retracts | None, valid: Flags | None
+    ) -> pa.ChunkedArray:
+        """Return the sums of values of one word whose sums fit into one word."""
+
+        def read(rows: Positions) -> Numbers:
+            chosen = taken(low, rows)
+            return chosen if retracts is None else np.where(retracts[rows], -chosen, chosen)
+
+        sums, known = reduced(np.add, read, groups, valid)
+        self._check(sums if known is None else sums[known], kind)
+        return pa.chunked_array([column_of(np.stack([sums, sums >> 63], axis=1), kind, known)])
+
+    def _check(self, sums: Numbers, kind: pa.DataType) -> None:
+        if (np.abs(sums) >= 10**kind.precision).any():
+            raise overflow(self.column, "sum", kind)
 
     def _step(self, array: pa.Array, groups: Groups, retracts: Retracts | None) -> pa.Array:
         words = raw(array, np.int64, 2).reshape(-1, 2)
@@ -53,8 +79,8 @@ class DecimalSum:
         if unsure.any():
             exact, known[unsure] = _sum_in_order(words, groups.keep(unsure), retracts, limit)
             sums[unsure] = _words(exact)
-        if compact and (np.abs(sums[known, 0]) >= 10**array.type.precision).any():
-            raise overflow(self.column, "sum", array.type)
+        if compact:
+            self._check(sums[known, 0], array.type)
         return column_of(sums, array.type, known)
 
 

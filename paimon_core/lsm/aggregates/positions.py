@@ -15,8 +15,6 @@ import pyarrow.compute as pc
 from paimon_core.lsm.gather import Flags, Positions, Rows, contiguous, scratch, take, taken
 from paimon_core.lsm.key_groups import Groups
 
-_LOOK_BACK = 4
-
 
 def valid_rows(column: pa.ChunkedArray) -> Flags | None:
     """Return one boolean per row: whether its value is not null. Return None when no value is null."""
@@ -50,34 +48,19 @@ def by_nulls(rows: pa.Table, columns: Iterable[str]) -> Iterator[tuple[Flags, li
 
 
 def last_where(rows: Flags | None, groups: Groups) -> Positions:
-    """Return the last row of each group for which ``rows`` is true, or -1; ``rows`` None: true for all rows.
-
-    The last few rows of each group are checked first, because the result of most groups is one of these rows.
-    """
-    if rows is None and not groups.has_empty:
-        return groups.last
-    places = groups.ends - 1
-    inside = places >= groups.starts
-    if rows is None:
-        return _rows(places, inside, groups)
-    if not inside.all():
+    """Return the last row of each group for which ``rows`` is true, or -1; ``rows`` None: true for all rows."""
+    if groups.has_empty:
+        filled = groups.lengths > 0
         found = np.full(len(groups), -1, np.int64)
-        found[inside] = last_where(rows, groups.keep(inside))
+        found[filled] = last_where(rows, groups.keep(filled))
         return found
-    candidates = groups.order[places]
-    chosen = rows[candidates]
-    for _ in range(_LOOK_BACK):
-        if chosen.all():
-            return candidates
-        places = np.maximum(places - ~chosen, groups.starts)
-        candidates = groups.order[places]
-        chosen = rows[candidates]
-    found = np.where(chosen, candidates, -1)
-    wanting = ~chosen & (places > groups.starts)
-    if wanting.any():
-        left = Groups(groups.order, groups.starts[wanting], places[wanting]).compact()
-        nearest = np.maximum.accumulate(np.where(rows[left.order], np.arange(len(left.order)), -1))[left.ends - 1]
-        found[wanting] = _rows(nearest, nearest >= left.starts, left)
+    if rows is None:
+        return groups.last
+    versions = groups.versions
+    found = np.where(taken(rows, versions.first), versions.first, -1)
+    for numbers, later in (*versions.steps, versions.rest):
+        chosen = np.flatnonzero(taken(rows, later))
+        found[taken(numbers, chosen)] = taken(later, chosen)  # of several rows of a group, the last one is kept
     return found
 
 

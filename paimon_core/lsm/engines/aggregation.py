@@ -20,6 +20,7 @@ from paimon_core.errors import InvalidOption, InvalidRequest
 from paimon_core.lsm.aggregates.aggregate import Aggregate, IgnoreRetract, Retracts
 from paimon_core.lsm.aggregates.booleans import Connective
 from paimon_core.lsm.aggregates.collections.listagg import ListAgg, counting_texts
+from paimon_core.lsm.aggregates.decimals import DecimalSum
 from paimon_core.lsm.aggregates.extremes import Extreme
 from paimon_core.lsm.aggregates.floats import FloatProduct, FloatSum
 from paimon_core.lsm.aggregates.function_choice import aggregate
@@ -229,7 +230,7 @@ def _keeps_single(function: Aggregate, column: pa.ChunkedArray) -> bool:
     """Whether the function returns the value of a single added row unchanged, with all its bits."""
     if isinstance(function, Extreme):  # the largest and smallest NaN is the canonical one
         return not (pa.types.is_floating(column.type) and any(map(has_nan, column.chunks)))
-    return isinstance(function, First | Last | IntegerSum | FloatSum | FloatProduct | Connective)
+    return isinstance(function, First | Last | IntegerSum | DecimalSum | FloatSum | FloatProduct | Connective)
 
 
 def _since_last(deletes: Flags, whole: Groups) -> Groups:
