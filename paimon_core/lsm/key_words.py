@@ -16,14 +16,9 @@ import pyarrow as pa
 from paimon_core.lsm.gather import Flags, Positions, Rows, offsets_of, scratch
 from paimon_core.lsm.order_codes import Codes, Ints, key_parts, leading_word
 from paimon_core.lsm.text_words import different, is_image
-from paimon_core.parallel_work import own_processors, run_parallel
 
 _PRESORTED = 16
 """Rows count as sorted runs when at most one row in this number is less than the row before it."""
-_MANY_ROWS = 1 << 18
-"""The minimum number of rows that are sorted by several threads."""
-_SAMPLE = 1 << 10
-"""The number of rows from which the ranges of the threads are estimated."""
 _BLOCK_ROWS = 1 << 13
 """The number of pairs of rows to compare at once, so that their texts fit into the processor's cache."""
 _FEW_RUNS = 2
@@ -70,34 +65,14 @@ class KeyWords:
     def in_order(self) -> tuple[Positions, Flags]:
         """Return the rows in key order, and for each but the first whether its key is greater than the one before.
 
-        Rows with equal keys keep their order. Many rows are sorted by several threads, if processors are idle.
+        Rows with equal keys keep their order.
         """
-        if len(self) >= _MANY_ROWS and (threads := own_processors()) > 1 and not _is_presorted(self.leading):
-            return self._in_order_by_ranges(threads)
         order = stable_order(self.leading)
         sorted_ = np.take(self.leading, order, out=scratch(len(order), self.leading.dtype), mode="clip")
         opens = np.not_equal(sorted_[1:], sorted_[:-1], out=scratch(max(0, len(order) - 1), np.bool_))
         if self.rest:
             self._compare_rest(order, sorted_, opens)
         return order, opens
-
-    def _in_order_by_ranges(self, threads: int) -> tuple[Positions, Flags]:
-        """Return the same as ``in_order``: the rows are divided at values of the leading word, and each range is sorted
-        by a thread.
-        """
-        leading = self.leading
-        sample = np.sort(leading[:: max(1, len(leading) // _SAMPLE)])
-        cuts = np.unique(sample[len(sample) * np.arange(1, threads) // threads])
-        numbers = np.searchsorted(cuts, leading, "right") if len(cuts) > 1 else leading >= cuts[0]
-
-        def in_range(number: int) -> tuple[Positions, Flags]:
-            rows = np.flatnonzero(numbers == number)
-            order, opens = KeyWords(leading[rows], tuple(part[rows] for part in self.rest)).in_order()
-            return rows[order], opens
-
-        found = [part for part in run_parallel(in_range, range(len(cuts) + 1), threads) if len(part[0])]
-        opens = [flags for _, part in found for flags in (np.ones(1, np.bool_), part)]
-        return np.concatenate([order for order, _ in found]), np.concatenate(opens)[1:]
 
     def _compare_rest(self, order: Positions, leading: Ints, opens: Flags) -> None:
         """Correct ``order`` and ``opens``, which are right for the leading word, in place.
@@ -174,11 +149,6 @@ def stable_order(values: Ints) -> Positions:
 def _falls(values: Ints) -> int:
     """Return how many values are less than the value before them."""
     return int(np.count_nonzero(np.less(values[1:], values[:-1], out=scratch(max(0, len(values) - 1), np.bool_))))
-
-
-def _is_presorted(values: Ints) -> bool:
-    """Whether one thread sorts the values fast: they are narrow, or sorted runs."""
-    return values.dtype.itemsize <= _NARROW_BYTES or _falls(values) * _PRESORTED <= len(values)
 
 
 def _packed_order(values: Ints) -> Positions | None:

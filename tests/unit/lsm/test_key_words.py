@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paimon_core.lsm import key_words
 from paimon_core.lsm.key_groups import group, group_runs, newest_rows
 from paimon_core.lsm.key_words import KeyWords, before, stable_order
 
@@ -129,30 +128,3 @@ def test_the_newest_rows_are_the_last_rows_of_the_groups(runs, apart):
         next((one + 1 for group_ in versions for one, other in pairwise(group_) if other == row), 0)
         for row in range(len(keys))
     ]
-
-
-@pytest.mark.parametrize("threads", [2, 3, 7])
-@pytest.mark.parametrize("distinct", [1, 2, 50, 10**6])
-@pytest.mark.parametrize("kind", [np.int64, np.uint32])
-def test_several_threads_sort_as_one(monkeypatch, threads, distinct, kind):
-    chance = np.random.default_rng(distinct)
-    leading = chance.integers(0, distinct, 3000).astype(kind)
-    keys = [KeyWords(leading), KeyWords(leading, (chance.integers(0, 3, 3000), chance.integers(-2, 2, 3000)))]
-    monkeypatch.setattr("paimon_core.processors.usable", lambda: 1)
-    alone = [in_order(key) for key in keys]
-    monkeypatch.setattr("paimon_core.processors.usable", lambda: threads)
-    monkeypatch.setattr(key_words, "_MANY_ROWS", 100)
-    ranges = []
-    own = KeyWords._in_order_by_ranges
-    monkeypatch.setattr(KeyWords, "_in_order_by_ranges", lambda key, n: (ranges.append(n), own(key, n))[1])
-    assert [in_order(key) for key in keys] == alone
-    assert ranges == ([threads] * 2 if distinct > 1 else []), "equal values are one sorted run"
-
-
-def test_sorted_runs_need_no_threads(monkeypatch):
-    monkeypatch.setattr(key_words, "_MANY_ROWS", 100)
-    monkeypatch.setattr("paimon_core.processors.usable", lambda: 2)
-    monkeypatch.setattr(KeyWords, "_in_order_by_ranges", None)
-    order, opens = KeyWords(np.tile(np.arange(200), 2)).in_order()
-    assert order.tolist() == [row for key in range(200) for row in (key, key + 200)]
-    assert opens.tolist() == [False, True] * 199 + [False]
