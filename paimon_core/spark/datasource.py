@@ -42,7 +42,6 @@ from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.open import open_catalog
 from paimon_core.errors import InvalidOption
 from paimon_core.options.scan_position import POSITIONS
-from paimon_core.plan.split import Split
 from paimon_core.query.scan import Scan
 from paimon_core.read.columns import result_fields
 from paimon_core.spark.packing import UNKNOWN_CORES, packed
@@ -250,7 +249,7 @@ class PaimonReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the splits of a task."""
         assert isinstance(partition, SplitPartition)
-        yield from joined(self._work(map(Split.from_bytes, partition.splits)))
+        yield from joined(self._work(partition.splits))
 
 
 class PaimonWriter(DataSourceArrowWriter):

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import pyarrow as pa
-from pyspark.serializers import CPickleSerializer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -88,12 +87,13 @@ class SplitReader:
     """The columns with the types of Spark."""
     timestamps_in_micros: bool = False
 
-    def __call__(self, splits: Iterable[Split]) -> Iterator[pa.Table]:
-        """Yield the rows of splits in their order."""
+    def __call__(self, payloads: Iterable[bytes]) -> Iterator[pa.Table]:
+        """Yield the rows of splits, given as bytes, in their order."""
         context = self._context
         request = ReadRequest(list(self.columns), self.where, damaged=DamagedFiles.of(context.options))
+        splits = [*map(Split.from_bytes, payloads)]
         # The first rows need not come early: they wait for a full batch.
-        for group in groups_of_splits(context, [*splits], request, first_is_alone=False):
+        for group in groups_of_splits(context, splits, request, first_is_alone=False):
             (first, *others) = group
             tables = read_together(context, group, request) if others else read_rows(context, first, request)
             for rows in tables:
@@ -126,12 +126,8 @@ class _Read:
             for names, files in groups.items():
                 frames.append(native_frame(self.spark, rule, place, names, files, scan.columns, where))
         if others:
-            reader = SplitReader(TableReference.of(context), scan.columns, where, self.arrow, self.timestamps_in_micros)
-            payloads, sizes = [*map(_PICKLED.dumps, others)], [split.size_bytes for split in others]
-
-            def work(payloads: Sequence[bytes]) -> Iterator[pa.Table]:
-                return reader(map(_PICKLED.loads, payloads))
-
+            work = SplitReader(TableReference.of(context), scan.columns, where, self.arrow, self.timestamps_in_micros)
+            payloads, sizes = [split.to_bytes() for split in others], [split.size_bytes for split in others]
             share = _width(self.arrow) / _width(arrow_schema(context.schema.fields))
             frames.append(read_in_tasks(self.spark, payloads, work, self.schema, sizes, min(share, 1.0)))
         return frames
@@ -145,12 +141,6 @@ class _Read:
                 yield to_spark(pa.Table.from_batches([batch]), schema)
 
         return read_in_tasks(self.spark, [b""], work, self.schema, [_UNKNOWN_BYTES])
-
-
-_PICKLED = CPickleSerializer()
-"""Spark's own form of functions and objects for tasks: half the time of ``Split.to_bytes`` and ``from_bytes``.
-The bytes are parts of a function in the same form, so a task trusts them as it trusts the function.
-"""
 
 
 def _width(schema: pa.Schema) -> int:
