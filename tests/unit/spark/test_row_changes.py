@@ -1,3 +1,5 @@
+import contextlib
+
 """Row changes without Spark: the parts of a plan, the Bloom filter of keys, and errors of tasks."""
 
 from types import SimpleNamespace
@@ -25,6 +27,11 @@ class Keys:
         batches = list(function(iter(self.rows.to_batches())))
         found = [(row["positions"],) for batch in batches for row in batch.to_pylist()]
         return SimpleNamespace(collect=lambda: found)
+
+
+@pytest.fixture(autouse=True)
+def without_settings(monkeypatch):
+    monkeypatch.setattr("paimon_core.spark.row_changes.key_filter.large_batches", contextlib.nullcontext)
 
 
 def test_the_filter_passes_every_key_and_few_others():
