@@ -1,7 +1,6 @@
-import contextlib
-
 """Row changes without Spark: the parts of a plan, the Bloom filter of keys, and errors of tasks."""
 
+import contextlib
 from types import SimpleNamespace
 
 import numpy as np
