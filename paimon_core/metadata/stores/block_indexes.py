@@ -43,6 +43,8 @@ def chosen_blocks(
 def _chosen(files: LocalCache, path: str, mark: bytes, texts: Collection[bytes]) -> Sequence[bool]:
     data = files.read(index_name(path)) or b""
     index = BlockPartitions.from_bytes(data[len(mark) :]) if data.startswith(mark) else None
+    if data and index is None:
+        files.forget(index_name(path))  # so that the next decoded manifest gets an index
     return () if index is None else index.holding(texts)
 
 

@@ -142,6 +142,7 @@ def test_an_index_is_not_used_for_another_manifest_of_the_same_name(opened):
     (found,) = store.read_each([replace(manifest, file_size=len(other))], [text])
     wanted = [e for e in ORDERED[::-1] if e.partition == text]
     assert [e for e in values_of(found) if e.partition == text] == wanted
+    assert not store.cache.files.has(index_name(store.paths.manifest(manifest.file_name)))
 
 
 def test_a_damaged_index_and_a_damaged_copy_are_replaced(opened, unpacked, tmp_path):
