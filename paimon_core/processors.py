@@ -46,7 +46,7 @@ def quota(groups: Path, group_of_process: Path) -> float | None:
     form of a quota, state none.
     """
     found: list[float] = []
-    with contextlib.suppress(OSError, UnicodeDecodeError):
+    with contextlib.suppress(OSError, ValueError):  # also a path that is not below ``groups``
         for line in group_of_process.read_text().splitlines():
             if line.startswith("0::/"):
                 inner = groups / line.removeprefix("0::/")
@@ -57,7 +57,7 @@ def quota(groups: Path, group_of_process: Path) -> float | None:
 
 
 def _stated(group: Path) -> float | None:
-    with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
+    with contextlib.suppress(OSError, ValueError, ArithmeticError):
         time, period = (group / "cpu.max").read_text().split()
         return None if time == "max" else int(time) / int(period)
     return None

@@ -183,11 +183,12 @@ class BucketReader:
     ) -> list[Iterator[pa.RecordBatch]]:
         """Return one iterator over the rows of each run; a file is opened when the iterator reaches it.
 
-        On a remote store the first batches, which a merge needs together, are read now, several at the same time.
+        On a remote store the first batches, which a merge needs together, are read now, several at the same time; a
+        read that counts uses one thread (``ReadCounts``).
         ``levels``: append the column ``LEVEL`` with the level of each row's file.
         """
         found = [self._rows(run, fields, request, len(runs), levels=levels) for run in runs]
-        if len(runs) < 2 or not self.context.storage.is_remote:
+        if len(runs) < 2 or self.counts is not None or not self.context.storage.is_remote:
             return found
         begun = run_parallel(lambda batches: next(batches, None), found, min(REQUESTS, len(runs)))
         return [chain(() if first is None else (first,), batches) for first, batches in zip(begun, found, strict=True)]

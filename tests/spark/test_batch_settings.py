@@ -133,6 +133,17 @@ def test_python_in_a_query_is_found_also_in_caches_subqueries_and_aggregates(spa
         spark.catalog.dropTempView("computed")
 
 
+@pytest.mark.parametrize("length", [0, 200])
+def test_a_plan_that_spark_cuts_may_run_python(spark, length):
+    df = spark.range(3).mapInArrow(lambda batches: batches, "a bigint").distinct().where("a > 1").distinct()
+    spark.conf.set("spark.sql.maxPlanStringLength", str(length))
+    try:
+        assert runs_python(df)
+    finally:
+        spark.conf.unset("spark.sql.maxPlanStringLength")
+    assert not runs_python(spark.range(3).distinct())
+
+
 def test_settings_of_the_user_are_obeyed_and_kept(spark):
     texts = spark.range(3_000).select(F.lit("x").alias("a"))
     spark.conf.set(RECORDS, "70")

@@ -49,7 +49,11 @@ def pack_zstandard(block: bytes, level: int = ZSTD_LEVEL) -> bytes:
 
 def _unpack_zstandard(packed: bytes, limit: int) -> bytes:
     stream = zstd.ZstdDecompressor()
-    return _checked(stream.decompress(packed, max_length=limit + 1), stream.eof and not stream.unused_data, limit)
+    try:
+        block = stream.decompress(packed, max_length=limit + 1)
+    except zstd.ZstdError as error:
+        raise ValueError(f"a packed block does not unpack: {error}") from error
+    return _checked(block, stream.eof and not stream.unused_data, limit)
 
 
 def _pack_deflate(block: bytes, level: int = -1) -> bytes:

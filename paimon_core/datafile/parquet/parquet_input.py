@@ -104,7 +104,8 @@ class ParquetInput:
         rows, repeating = self._sizes(wanted, groups, batch_rows, batch_bytes)
         threads = use_threads and metadata.num_rows * len(wanted) > _FEW_VALUES
         read = metadata if not int96 else _as_bytes(self._footer.raw, maps_are_lists=maps_are_lists)
-        plain = None if int96 or maps_are_lists else self._plain
+        # Only the first caller gets the reader that is open: the batches of a reader have the size of its last caller.
+        plain, self._plain = None if int96 or maps_are_lists else self._plain, None
         readers = column_readers(self._source, read, self.schema, wanted, repeating, plain)
         for some, together in _steps(groups, rows, apart=isinstance(self._source, RemoteInput)):
             self._will_read(together, wanted)

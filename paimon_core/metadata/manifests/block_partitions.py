@@ -65,8 +65,7 @@ class BlockPartitions:
     @staticmethod
     def from_bytes(data: bytes) -> BlockPartitions | None:
         """Return the index that ``to_bytes`` encoded; None for other bytes, which are not trusted."""
-        head = np.frombuffer(data[:16], "<u4")
-        if len(head) < 4 or head[0] != _MAGIC:
+        if len(data) < 16 or (head := np.frombuffer(data[:16], "<u4"))[0] != _MAGIC:
             return None
         blocks, pairs, known = head[1:].tolist()
         start = 16 + 4 * (blocks + pairs + known)

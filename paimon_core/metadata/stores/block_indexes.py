@@ -1,7 +1,8 @@
 """Indexes of the blocks of large manifests in the local cache: a process that starts cold unpacks few of their blocks.
 
 An index is made when a manifest is decoded as a whole, and read when entries of some partitions are wanted. Without a
-local cache, or without the index, all blocks are unpacked.
+local cache, or without the index, all blocks are unpacked. An index begins with the mark of its manifest, so that it is
+not used for another manifest that has taken the same path.
 """
 
 from __future__ import annotations
@@ -22,6 +23,11 @@ def index_name(path: str) -> str:
     return f"{path}.blocks"
 
 
+def _mark(data: bytes) -> bytes:
+    """Return what tells a manifest from another one: its length, and its last bytes, the random sync marker of Avro."""
+    return len(data).to_bytes(8, "little") + data[-16:]
+
+
 def chosen_blocks(
     files: LocalCache | None, manifests: Sequence[tuple[bytes, str]], texts: Collection[bytes] | None
 ) -> list[Sequence[bool]]:
@@ -31,12 +37,14 @@ def chosen_blocks(
     """
     if files is None or texts is None:
         return [()] * len(manifests)
-    return [_chosen(files, path, texts) if len(data) >= LEAST_BYTES else () for data, path in manifests]
+    return [_chosen(files, path, _mark(data), texts) if len(data) >= LEAST_BYTES else () for data, path in manifests]
 
 
-def _chosen(files: LocalCache, path: str, texts: Collection[bytes]) -> Sequence[bool]:
-    data = files.read(index_name(path))
-    index = None if data is None else BlockPartitions.from_bytes(data)
+def _chosen(files: LocalCache, path: str, mark: bytes, texts: Collection[bytes]) -> Sequence[bool]:
+    data = files.read(index_name(path)) or b""
+    index = BlockPartitions.from_bytes(data[len(mark) :]) if data.startswith(mark) else None
+    if data and index is None:
+        files.forget(index_name(path))  # so that the next decoded manifest gets an index
     return () if index is None else index.holding(texts)
 
 
@@ -48,4 +56,4 @@ def keep_indexes(files: LocalCache | None, manifests: Sequence[tuple[bytes, str]
         if not files.has(index_name(path)):
             index = BlockPartitions.of(entries, data, path)
             if index is not None:
-                files.keep(index_name(path), index.to_bytes())
+                files.keep(index_name(path), _mark(data) + index.to_bytes())

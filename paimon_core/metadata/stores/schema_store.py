@@ -9,7 +9,7 @@ import contextlib
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from paimon_core.advice import with_advice
@@ -81,7 +81,7 @@ class SchemaStore:
                 raise CorruptTable(
                     f"schema {schema_id} is missing: {path}", path=path, schema=schema_id, missing=True
                 ) from None
-            self._read[schema_id] = _parse(data, path, schema_id)
+            self._read[schema_id] = _with_own_options(_parse(data, path, schema_id))
         return self._read[schema_id]
 
     def _read_first(self) -> list[int]:
@@ -101,9 +101,9 @@ class SchemaStore:
         except FileNotFoundError:
             return False
         found = _parse(data, path, schema.id)
-        if found is not schema and found != schema:
+        if found != schema:
             return False
-        self._read.setdefault(schema.id, found)
+        self._read.setdefault(schema.id, _with_own_options(found))
         return True
 
     def all(self) -> list[TableSchema]:
@@ -116,6 +116,11 @@ class SchemaStore:
         Raises StorageError when nothing was created, CommitStateUnknown when the outcome is unknown.
         """
         return create_once(self.storage, self.paths.schema(schema.id), schema.to_json().encode())
+
+
+def _with_own_options(schema: TableSchema) -> TableSchema:
+    """Return a copy of a remembered schema with a dict of options that no other store shares."""
+    return replace(schema, options=dict(schema.options))
 
 
 @remembered

@@ -13,7 +13,7 @@ import contextlib
 import datetime
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from paimon_core.advice import with_advice
@@ -127,11 +127,11 @@ class SnapshotStore:
         The rule is that of ``latest_id``: the hint LATEST has this id, and the next id is not used. All three requests
         are sent during this call, so the snapshot was the latest at one moment of the call.
         """
-        if not self._expected:
-            self.expect(self.latest_hint())
-        if not self._expected:
+        snapshot_id = next(iter(self._expected), None)  # read once, because other threads may change it
+        if snapshot_id is None:
+            snapshot_id = self.latest_hint()
+        if snapshot_id is None:
             return None
-        (snapshot_id,) = self._expected
         found: list[bytes] = []
 
         def read() -> None:
@@ -293,9 +293,14 @@ class SnapshotStore:
         return int(data) if _HINT.fullmatch(data) else None
 
 
-@remembered
 def parse_snapshot(data: bytes, path: str) -> Snapshot:
     """Return the snapshot in ``data``, the bytes of the file ``path``; raises CorruptTable or UnsupportedFeature."""
+    found = _snapshot_of(data, path)
+    return replace(found, properties=dict(found.properties))  # a dict of its own, because ``found`` is shared
+
+
+@remembered
+def _snapshot_of(data: bytes, path: str) -> Snapshot:
     try:
         snapshot = Snapshot.from_json(data)
     except (CorruptTable, RecursionError) as error:

@@ -57,8 +57,9 @@ _WIDTHS: dict[type[t.DataType], int] = {
     t.DecimalType: 16,
 }
 """The bytes of a value in Arrow, without the bit that tells whether it is null."""
-_PYTHON = re.compile(r"Python|InPandas|InArrow|ExistingRDD")
-"""In the plan of a query: an operator that sends rows to Python, or rows of an RDD, which may come from such a one."""
+_PYTHON = re.compile(r"Python|InPandas|InArrow|ExistingRDD|Truncated plan of \d+ char|\.\.\. \d+ more char")
+"""In the plan of a query: an operator that sends rows to Python, or rows of an RDD, which may come from such a one, or
+Spark's mark of a plan that it has cut (``spark.sql.maxPlanStringLength``)."""
 _OWN = re.compile(r"MapInArrow paimon_\w+\(|ExistingRDD\[task_number#\d+, ?payload#\d+\]")
 """The operators by which this library reads splits: they send only numbers, or the names of a few files, to Python."""
 

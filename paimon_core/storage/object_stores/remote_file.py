@@ -132,9 +132,14 @@ class RemoteReader(io.RawIOBase):
         ]
         if len(pieces) < 2:
             return  # the read itself sends this request
-        fetched = run_parallel(lambda piece: self._fetch(*piece), pieces, min(REQUESTS, len(pieces)))
-        for (start, _), data in zip(pieces, fetched, strict=True):
-            self._keep(start, data, start)
+        announced = sum(end - start for start, end in pieces)
+        ALL_KEPT.add(announced)  # before the bytes arrive, because other threads announce ranges of their files
+        try:
+            fetched = run_parallel(lambda piece: self._fetch(*piece), pieces, min(REQUESTS, len(pieces)))
+            for (start, _), data in zip(pieces, fetched, strict=True):
+                self._keep(start, data, start)
+        finally:
+            ALL_KEPT.add(-announced)
 
     def _missing(self, ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Return the parts of sorted ranges that are neither kept nor in the tail."""

@@ -132,6 +132,30 @@ def test_a_dictionary_that_ends_early_is_refused():
         TEXT.read(TEXT.put_bytes(bytes(data), 40))
 
 
+@pytest.mark.parametrize("codec", ["zstd", "gzip", "snappy"])
+def test_a_damaged_dictionary_is_refused(codec):
+    texts = Bucket(schema_of({"s": {"type": "ARRAY", "element": "STRING"}}))
+    rows = pa.table({"s": [["x" * 20_000 if n == 7 else f"city-{n % 999}"] for n in range(9_000)]})
+    file = texts.put(rows, compression=codec)
+    data = bytearray(STORAGE.read(texts.path(file)))
+    data[40:60] = b"\xff" * 20  # in the page of the dictionary
+    with pytest.raises(CorruptTable, match="does not decode"):
+        batch_sizes(texts, texts.put_bytes(bytes(data), 9_000))
+
+
+def test_columns_of_a_small_file_that_are_read_in_turns_keep_their_batches():
+    table = pa.table({"s": ["x" * 100_000] * 3_000, "i": range(3_000)})
+    bucket = Bucket(schema_of({"s": "STRING", "i": "BIGINT"}))
+    file = bucket.put(table, use_dictionary=False, column_encoding={"s": "DELTA_BYTE_ARRAY", "i": "PLAIN"})
+    opened = ParquetInput(STORAGE.open_input(bucket.path(file)))
+    texts, numbers = (
+        opened.batches({f.name: f.type}, None, batch_rows=1 << 16, batch_bytes=16 << 20, use_threads=False)
+        for f in bucket.schema.fields
+    )
+    sizes = [next(texts)[0], *(count for count, _ in numbers), *(count for count, _ in texts)]
+    assert sizes == [666, 3_000, 666, 666, 666, 336]
+
+
 def test_the_checks_are_made_when_batches_are_read_not_when_a_file_is_opened():
     file = TEXT.put(pa.table({"s": ["x" * (80 << 20)]}), compression="zstd", write_statistics=False)
     assert ParquetInput(STORAGE.open_input(TEXT.path(file))).row_count == 1

@@ -3,6 +3,7 @@
 import os
 import random
 import uuid
+from dataclasses import replace
 
 import pytest
 
@@ -94,7 +95,7 @@ def test_an_index_names_the_blocks_of_each_partition():
 
 def test_bytes_that_are_no_index_are_not_used():
     data = BlockPartitions.of(EntryColumns.of_entries(ORDERED), DATA, "m").to_bytes()
-    assert BlockPartitions.from_bytes(b"") is None
+    assert all(BlockPartitions.from_bytes(data[:size]) is None for size in range(18))
     assert BlockPartitions.from_bytes(data[:-1]) is None
     assert BlockPartitions.from_bytes(data + b"x") is None
     assert BlockPartitions.from_bytes(b"x" + data[1:]) is None
@@ -130,6 +131,18 @@ def test_a_process_that_starts_cold_unpacks_few_blocks(opened, unpacked):
         assert len(unpacked) <= 2
     assert of_day(opened(cached=False)) == wanted
     assert len(unpacked) == every
+
+
+def test_an_index_is_not_used_for_another_manifest_of_the_same_name(opened):
+    (manifest,) = opened().write_manifests(ORDERED, 1 << 30)
+    opened().read_each([manifest])
+    store, text = opened(), encode_row([7], DAY)
+    other = encode_entries(ORDERED[:4000][::-1], "zstd")
+    store.storage.overwrite(store.paths.manifest(manifest.file_name), other)
+    (found,) = store.read_each([replace(manifest, file_size=len(other))], [text])
+    wanted = [e for e in ORDERED[::-1] if e.partition == text]
+    assert [e for e in values_of(found) if e.partition == text] == wanted
+    assert not store.cache.files.has(index_name(store.paths.manifest(manifest.file_name)))
 
 
 def test_a_damaged_index_and_a_damaged_copy_are_replaced(opened, unpacked, tmp_path):

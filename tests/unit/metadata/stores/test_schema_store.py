@@ -56,6 +56,16 @@ def test_a_remote_store_requests_the_first_schema_with_the_listing(store):
     assert remote.latest() is None
 
 
+def test_a_caller_that_changes_the_options_changes_no_other_store(store):
+    store.publish(numbered(0))
+    first, second = SchemaStore(store.storage, store.paths), SchemaStore(store.storage, store.paths)
+    assert first.holds(numbered(0))
+    for found in (store.latest(), first.read(0)):
+        found.options["bucket"] = "99"
+    assert second.latest() == numbered(0)
+    assert second.holds(numbered(0))
+
+
 def test_the_latest_is_the_highest_number(store):
     assert store.latest() is None
     for number in (0, 9, 10):

@@ -238,6 +238,33 @@ def test_a_commit_during_the_search_on_a_remote_store_is_found_or_came_later(fil
     assert remote.latest() == snapshot(8)
 
 
+class Emptied(list):
+    """A list that another thread empties after ``checks`` questions whether it is empty."""
+
+    checks = 1
+
+    def __len__(self):
+        count = super().__len__()
+        self.checks -= 1
+        if not self.checks:
+            self.clear()
+        return count
+
+
+@pytest.mark.parametrize("checks", [1, 2])
+def test_another_thread_may_change_what_is_expected(filled, checks):
+    (expected := Emptied([7])).checks = checks
+    assert replace(filled, storage=Remote(filled.storage), _expected=expected).latest() == snapshot(7)
+
+
+def test_a_caller_that_changes_the_properties_changes_no_later_read(filled):
+    for properties in ({}, {"a": "1"}):
+        made = replace(snapshot(filled.latest_id() + 1), properties=properties)
+        filled.publish(made)
+        filled.latest().properties["b"] = "2"
+        assert filled.latest() == made
+
+
 def test_deletion_ignores_missing_files(filled):
     assert filled.delete([2, 3, 4]) == 2
     assert filled.ids() == [5, 7]

@@ -1,5 +1,6 @@
 import itertools
 import random
+import threading
 
 import pyarrow as pa
 import pytest
@@ -140,14 +141,39 @@ def test_announced_ranges_are_cut_to_what_may_be_kept_or_not_requested(monkeypat
     assert asked == []  # less than LEAST_AHEAD_BYTES of each range
 
 
+def test_files_that_announce_at_the_same_time_share_what_may_be_kept(monkeypatch):
+    before, asked, others, first = remote_file.ALL_KEPT.bytes, [], [], threading.Lock()
+
+    def fetch(start, end):
+        asked.append(end - start)
+        if first.acquire(
+            blocking=False
+        ):  # while this request is under way, another thread opens a file and announces all of it
+            others.append(RemoteReader(fetch, b"", len(DATA)))
+            others[0].will_read([(0, 400), (500, 900)])
+        return DATA[start:end]
+
+    for name, value in {"AHEAD_BYTES": 200, "LEAST_AHEAD_BYTES": 10, "ALL_KEPT_BYTES": before + 1_600}.items():
+        monkeypatch.setattr(remote_file, name, value)
+    file = RemoteReader(fetch, b"", len(DATA))
+    file.will_read([(0, 400), (500, 900)])
+    assert sum(asked) == 800 + 400
+    assert remote_file.ALL_KEPT.bytes == before + 1_200
+    for one in (file, *others):
+        assert columns_in_turns(one, 1, 900, 64) == DATA[:900]
+        one.close()
+    assert remote_file.ALL_KEPT.bytes == before
+
+
 def test_a_failed_request_of_announced_ranges_is_raised(monkeypatch):
     def fetch(start, end):
         raise StorageError(f"no bytes from {start}")
 
     monkeypatch.setattr(remote_file, "AHEAD_BYTES", 200)
-    file = RemoteReader(fetch, DATA[-10:], len(DATA))
+    file, before = RemoteReader(fetch, DATA[-10:], len(DATA)), remote_file.ALL_KEPT.bytes
     with pytest.raises(StorageError, match="no bytes from"):
         file.will_read([(0, 500)])
+    assert remote_file.ALL_KEPT.bytes == before
 
 
 def test_any_announcements_and_reads_return_the_right_bytes(monkeypatch):
