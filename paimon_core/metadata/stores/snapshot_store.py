@@ -125,7 +125,8 @@ class SnapshotStore:
         """Return the latest snapshot if it is the expected one, after one round of requests; otherwise None.
 
         The rule is that of ``latest_id``: the hint LATEST has this id, and the next id is not used. All three requests
-        are sent during this call, so the snapshot was the latest at one moment of the call.
+        are sent during this call, so the snapshot was the latest at one moment of the call, or a rollback and a commit
+        have replaced it during the call; a commit that has such a base notices this (``commit.publishing``).
         """
         snapshot_id = next(iter(self._expected), None)  # read once, because other threads may change it
         if snapshot_id is None:
