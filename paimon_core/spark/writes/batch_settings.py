@@ -34,9 +34,6 @@ _NO_BYTES = str(2**31 - 1)
 """The only value of BYTES for which Spark does not measure each row."""
 MOST_ROWS = 50_000
 """Spark's default of 10,000 rows costs a sixth more processor time for narrow rows."""
-TEXT_ROWS = 1_024
-"""The rows of a batch without a bound in bytes whose columns have no greatest width. 4,096 and 50,000 rows save no
-more processor time."""
 _BATCH_BYTES = 64 << 20
 """The maximum bytes of a batch of columns of fixed width."""
 _WIDTHS: dict[type[t.DataType], int] = {
@@ -67,32 +64,13 @@ _OWN = re.compile(r"MapInArrow paimon_\w+\(|ExistingRDD\[task_number#\d+, ?paylo
 def batch_rows(schema: t.StructType) -> int | None:
     """Return the most rows of a batch of these columns that is not bounded in bytes; None: it needs such a bound.
 
-    Columns of fixed width: as many rows as 64 MiB have, at most MOST_ROWS. With STRING, ARRAY, MAP or STRUCT columns:
-    TEXT_ROWS. With a binary, VARIANT or any other column, also inside an ARRAY, MAP or STRUCT, a single value may be
-    large: None.
+    Columns of fixed width: as many rows as 64 MiB have, at most MOST_ROWS. With any other column, such as a text, None:
+    1,024 rows with texts of 0.7 MB would end a JVM of 1 GiB.
     """
-    widths = [_width(column.dataType) for column in schema.fields]
-    if None in widths:
+    widths = [_WIDTHS[type(column.dataType)] for column in schema.fields if type(column.dataType) in _WIDTHS]
+    if len(widths) < len(schema.fields):
         return None
-    if 0 in widths:
-        return TEXT_ROWS
-    return max(1, min(MOST_ROWS, _BATCH_BYTES // max(1, sum(w or 0 for w in widths) + len(widths))))
-
-
-def _width(kind: t.DataType) -> int | None:
-    """Return the bytes of a value; 0 for a text or a nested type of fixed widths and texts, None for other types."""
-    match kind:
-        case t.StringType() | t.VarcharType() | t.CharType():
-            return 0
-        case t.ArrayType():
-            inner = [kind.elementType]
-        case t.MapType():
-            inner = [kind.keyType, kind.valueType]
-        case t.StructType():
-            inner = [member.dataType for member in kind.fields]
-        case _:
-            return _WIDTHS.get(type(kind))
-    return None if any(_width(member) is None for member in inner) else 0
+    return max(1, min(MOST_ROWS, _BATCH_BYTES // max(1, sum(widths) + len(widths))))
 
 
 def runs_python(df: DataFrame) -> bool:
