@@ -93,7 +93,7 @@ def test_a_full_disk_fails_no_read(directory, monkeypatch, caplog):
         cache.keep(f"t/{n}", b"abc")
     assert cache.read("t/0") is None
     assert files(directory) == []
-    assert [r.message for r in caplog.records] == [
+    assert [record.getMessage() for record in caplog.records] == [
         f"the local cache {directory} cannot be written: [Errno 28] No space left"
     ]
 
