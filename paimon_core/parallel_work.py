@@ -20,6 +20,9 @@ _SHARE: ContextVar[int | None] = ContextVar("share", default=None)
 A context variable also stays apart where a thread switches between coroutines.
 """
 
+REMOTE_CALLS = 16
+"""The largest number of calls of one operation that wait for a remote store at the same time."""
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

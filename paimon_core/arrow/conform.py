@@ -22,6 +22,7 @@ from paimon_core.types import (
     BINARY_ROOTS,
     MAP_ROOTS,
     NESTED_ROOTS,
+    NUMBER_ROOTS,
     STRING_ROOTS,
     STRUCT_ROOTS,
     TIMESTAMP_ROOTS,
@@ -143,15 +144,7 @@ _FAMILIES = (
     (pa.types.is_boolean, {TypeRoot.BOOLEAN}),
     (
         lambda t: pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t),
-        {
-            TypeRoot.TINYINT,
-            TypeRoot.SMALLINT,
-            TypeRoot.INT,
-            TypeRoot.BIGINT,
-            TypeRoot.FLOAT,
-            TypeRoot.DOUBLE,
-            TypeRoot.DECIMAL,
-        },
+        NUMBER_ROOTS,
     ),
     (lambda t: pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t), STRING_ROOTS),
     (

@@ -30,7 +30,7 @@ from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.parallel_work import own_processors, run_parallel
+from paimon_core.parallel_work import REMOTE_CALLS, own_processors, run_parallel
 from paimon_core.predicate import BoundPredicate
 from paimon_core.read.key_bounds import KeyBounds
 from paimon_core.read.row_tracking import Tracked
@@ -43,8 +43,6 @@ from paimon_core.types import FIXED_ROOTS
 
 _LEAST_BATCH_BYTES = 1 << 20
 """The smallest limit for the bytes of a batch of one run, which applies when very many runs are merged."""
-REQUESTS = 16
-"""The largest number of files, or of first batches of runs, that are read from a remote store at the same time."""
 _MANY_ROWS = 1 << 16
 """The minimum number of rows of runs that are read at the same time."""
 _NARROW = 4
@@ -190,7 +188,7 @@ class BucketReader:
         found = [self._rows(run, fields, request, len(runs), levels=levels) for run in runs]
         if len(runs) < 2 or self.counts is not None or not self.context.storage.is_remote:
             return found
-        begun = run_parallel(lambda batches: next(batches, None), found, min(REQUESTS, len(runs)))
+        begun = run_parallel(lambda batches: next(batches, None), found, REMOTE_CALLS)
         return [chain(() if first is None else (first,), batches) for first, batches in zip(begun, found, strict=True)]
 
     def _rows(
@@ -278,10 +276,8 @@ def open_small(files: Sequence[tuple[BucketReader, DataFile]]) -> None:
 
     A file that is larger or damaged is not opened. The caller bounds the number of open files.
     """
-    if any(reader.context.storage.is_remote for reader, _ in files):
-        found_small = run_parallel(lambda each: each[0].read_small(each[1]), files, min(REQUESTS, len(files)))
-    else:
-        found_small = [reader.read_small(file) for reader, file in files]
+    most = REMOTE_CALLS if any(reader.context.storage.is_remote for reader, _ in files) else 1
+    found_small = run_parallel(lambda each: each[0].read_small(each[1]), files, most)
     read = [(*each, small) for each, small in zip(files, found_small, strict=True) if small is not None]
     for (reader, file, (path, _)), found in zip(read, opened_together([small for *_, small in read]), strict=True):
         if found is not None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from paimon_core.errors import PaimonError, UnsupportedFeature
 from paimon_core.types.data_type import (
     BYTES,
+    NUMBER_ROOTS,
     STRING,
     VARIANT,
     Child,
@@ -35,17 +36,7 @@ _SPARK_VARIANT = {b"variant": b"true"}
 """The metadata by which Spark marks the member ``metadata`` of a VARIANT."""
 _UNIT_PRECISION = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 _SCALARS = {
-    root: DataType(root).to_arrow()
-    for root in (
-        TypeRoot.BOOLEAN,
-        TypeRoot.TINYINT,
-        TypeRoot.SMALLINT,
-        TypeRoot.INT,
-        TypeRoot.BIGINT,
-        TypeRoot.FLOAT,
-        TypeRoot.DOUBLE,
-        TypeRoot.DATE,
-    )
+    root: DataType(root).to_arrow() for root in NUMBER_ROOTS - {TypeRoot.DECIMAL} | {TypeRoot.BOOLEAN, TypeRoot.DATE}
 }
 
 

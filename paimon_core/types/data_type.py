@@ -68,9 +68,8 @@ STRUCT_ROOTS = frozenset({TypeRoot.ROW, TypeRoot.VARIANT})
 """The types that are stored as a row of named members."""
 NESTED_ROOTS = MAP_ROOTS | STRUCT_ROOTS | {TypeRoot.ARRAY}
 """The types with members, which are Arrow lists, maps or structs."""
-FIXED_ROOTS = frozenset(
+NUMBER_ROOTS = frozenset(
     {
-        TypeRoot.BOOLEAN,
         TypeRoot.TINYINT,
         TypeRoot.SMALLINT,
         TypeRoot.INT,
@@ -78,16 +77,13 @@ FIXED_ROOTS = frozenset(
         TypeRoot.FLOAT,
         TypeRoot.DOUBLE,
         TypeRoot.DECIMAL,
-        TypeRoot.DATE,
-        TypeRoot.TIME,
-        TypeRoot.TIMESTAMP,
-        TypeRoot.TIMESTAMP_LTZ,
     }
 )
-"""The kinds whose values all take the same number of bytes in memory."""
 STRING_ROOTS = frozenset({TypeRoot.CHAR, TypeRoot.VARCHAR})
 BINARY_ROOTS = frozenset({TypeRoot.BINARY, TypeRoot.VARBINARY})
 TIMESTAMP_ROOTS = frozenset({TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ})
+FIXED_ROOTS = NUMBER_ROOTS | TIMESTAMP_ROOTS | {TypeRoot.BOOLEAN, TypeRoot.DATE, TypeRoot.TIME}
+"""The kinds whose values all take the same number of bytes in memory."""
 _SIMPLE_NAME = re.compile(r"[^\W\d]\w*")
 
 

@@ -19,7 +19,15 @@ from paimon_core.datafile.parquet.shrinking import codecs, shrinking_little
 from paimon_core.datafile.statistics.column_statistics import leaf_numbers
 from paimon_core.options import TableOptions
 from paimon_core.schema import DataField
-from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
+from paimon_core.types import (
+    BINARY_ROOTS,
+    NESTED_ROOTS,
+    NUMBER_ROOTS,
+    STRING_ROOTS,
+    TIMESTAMP_ROOTS,
+    DataType,
+    TypeRoot,
+)
 
 FIELD_ID = b"PARQUET:field_id"
 INTEGER_DECIMAL = 18
@@ -34,14 +42,7 @@ _DELTA_ROOTS = frozenset({TypeRoot.INT, TypeRoot.BIGINT, TypeRoot.DATE, TypeRoot
 _FLOATS = frozenset({TypeRoot.FLOAT, TypeRoot.DOUBLE})
 _CODEC_OPTIONS = frozenset({"file.compression", "file.compression.per.level", "changelog-file.compression"})
 """If one of them is stated, all columns are compressed."""
-_PLAIN_ROOTS = STRING_ROOTS | {
-    TypeRoot.TINYINT,
-    TypeRoot.SMALLINT,
-    TypeRoot.INT,
-    TypeRoot.BIGINT,
-    TypeRoot.FLOAT,
-    TypeRoot.DOUBLE,
-}
+_PLAIN_ROOTS = STRING_ROOTS | NUMBER_ROOTS - {TypeRoot.DECIMAL}
 _DICTIONARY_ROOTS = STRING_ROOTS | BINARY_ROOTS | {TypeRoot.TINYINT, TypeRoot.SMALLINT}
 
 

@@ -26,7 +26,7 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.block_indexes import chosen_blocks, index_name, keep_indexes
 from paimon_core.metadata.stores.manifest_cache import ManifestCache
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
-from paimon_core.parallel_work import run_parallel
+from paimon_core.parallel_work import REMOTE_CALLS, run_parallel
 from paimon_core.storage.paths import FileNames, TablePaths
 from paimon_core.storage.storage import Storage
 from paimon_core.types import DataType
@@ -35,8 +35,6 @@ WHOLE_BYTES = 64 << 10
 """A manifest with at most this many bytes is always read as a whole."""
 SAMPLED = 20_000
 """The number of entries whose encoded size shows how many entries fill a manifest."""
-REQUESTS = 16
-"""The largest number of files that are requested from a remote store at the same time."""
 MOST_TEXTS = 8
 """The largest number of texts that are searched in the blocks of a manifest; for more texts, decoding is faster."""
 
@@ -242,8 +240,8 @@ class ManifestStore:
 
     def manifests_of(self, snapshot: Snapshot) -> list[ManifestFile]:
         """Return all manifests of a snapshot in the order of application: base list, then delta list (format 3.3)."""
-        together = 2 if self.storage.is_remote else 1
-        base, delta = run_parallel(lambda file: self.read_list(*file), _lists_of(snapshot), together)
+        most = REMOTE_CALLS if self.storage.is_remote else 1
+        base, delta = run_parallel(lambda file: self.read_list(*file), _lists_of(snapshot), most)
         return [*base, *delta]
 
     def read_ahead(self, snapshot: Snapshot) -> None:
@@ -341,7 +339,7 @@ class ManifestStore:
 
     def _each(self, read: Callable[[_File], _Read], files: Sequence[_File]) -> list[_Read]:
         """Return the result of ``read`` for each file, of which several are read at the same time."""
-        return run_parallel(read, files, min(REQUESTS, len(files)) if self.storage.is_remote else None)
+        return run_parallel(read, files, REMOTE_CALLS if self.storage.is_remote else None)
 
     def _read(self, name: str, size: int | None) -> bytes:
         path = self.paths.manifest(name)

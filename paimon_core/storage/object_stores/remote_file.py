@@ -20,7 +20,7 @@ from operator import attrgetter
 
 import pyarrow as pa
 
-from paimon_core.parallel_work import run_parallel
+from paimon_core.parallel_work import REMOTE_CALLS, run_parallel
 
 TAIL_BYTES = 256 * 1024
 """The bytes to read when a file is opened: about as many as a store sends in the time of one round trip."""
@@ -28,8 +28,6 @@ AHEAD_BYTES = 1024 * 1024
 """The bytes that each later request reads at least, while the file may keep as many."""
 LEAST_AHEAD_BYTES = 128 * 1024
 """Where less than this may be kept, a request reads what was asked for, and nothing is kept."""
-REQUESTS = 16
-"""The largest number of requests for one file at the same time."""
 KEPT_BYTES = 16 << 20
 """The most bytes that an open file keeps: those that it read ahead."""
 ALL_KEPT_BYTES = 128 << 20
@@ -135,7 +133,7 @@ class RemoteReader(io.RawIOBase):
         announced = sum(end - start for start, end in pieces)
         ALL_KEPT.add(announced)  # before the bytes arrive, because other threads announce ranges of their files
         try:
-            fetched = run_parallel(lambda piece: self._fetch(*piece), pieces, min(REQUESTS, len(pieces)))
+            fetched = run_parallel(lambda piece: self._fetch(*piece), pieces, REMOTE_CALLS)
             for (start, _), data in zip(pieces, fetched, strict=True):
                 self._keep(start, data, start)
         finally:
