@@ -15,7 +15,7 @@ from paimon_lake.declarations.agreement.order import in_order
 from paimon_lake.declarations.agreement.tables import inputs_of
 from paimon_lake.declarations.sources.source import FilesSource
 from paimon_lake.loads.ledger.ledger import Ledger, read_ledger
-from paimon_lake.loads.partition_keys import window
+from paimon_lake.loads.partitions.partition_keys import window
 from paimon_lake.overview import existing
 from paimon_lake.tables import open_lake, open_table
 

@@ -16,8 +16,8 @@ from paimon_dagster.markdown import quoted
 from paimon_dagster.sample_metadata import CHANGES, SAMPLE, sample_metadata
 from paimon_lake.declarations import Settings
 from paimon_lake.protocol import PipelineError, StepResult
-from paimon_lake.steps.doctor import finding_text
-from paimon_lake.steps.examine import Examined, examine
+from paimon_lake.steps.health.doctor import finding_text
+from paimon_lake.steps.health.examine import Examined, examine
 
 HEALTH = "paimon/health"
 """The key of the Markdown text with the findings and the pictures."""

@@ -11,7 +11,7 @@ from paimon_core.errors import InvalidRequest, NotFound
 from paimon_dagster.partitions import partitions_of_run
 from paimon_lake.declarations import Settings, SettingsError, TableSpec
 from paimon_lake.declarations.agreement.definition import column_type
-from paimon_lake.declarations.catalog import REST, kind_of
+from paimon_lake.declarations.lake.catalog import REST, kind_of
 from paimon_lake.loads.inputs.stale_text import stale_text
 from paimon_lake.protocol import AuditFailed, PipelineError, StepResult, level_changes, size_text
 

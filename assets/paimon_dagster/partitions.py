@@ -8,8 +8,8 @@ import dagster as dg
 
 from paimon_lake.declarations import SettingsError, TableSpec
 from paimon_lake.declarations.agreement.tables import mismatch
-from paimon_lake.declarations.partitions import KEY_FORMATS
 from paimon_lake.declarations.sources.source import SqlSource
+from paimon_lake.declarations.tables.partitions import KEY_FORMATS
 
 _BY_TIME = {
     "hour": dg.HourlyPartitionsDefinition,

@@ -14,10 +14,10 @@ from paimon_lake.declarations.part_spec import followed_specs
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.inputs.stale_text import OTHERS
 from paimon_lake.loads.lag import lags
-from paimon_lake.loads.part_states import part_states
+from paimon_lake.loads.parts.part_states import part_states
 from paimon_lake.protocol import LevelSize, PipelineError, size_text, some
 from paimon_lake.sources.lag import Lag
-from paimon_lake.steps.rejects_upkeep import tables_beside
+from paimon_lake.steps.upkeep.rejects_upkeep import tables_beside
 from paimon_lake.tables import counted_rows, open_lake, open_table, state_of
 
 

@@ -15,9 +15,9 @@ from paimon_core.schema import DataField
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement.definition import declared_schema
 from paimon_lake.declarations.agreement.tables import place_of
-from paimon_lake.declarations.checks import SqlCheck
 from paimon_lake.declarations.part_spec import load_specs
 from paimon_lake.declarations.sources.source import SqlSource
+from paimon_lake.declarations.tables.checks import SqlCheck
 from paimon_lake.protocol import PipelineError
 from paimon_lake.query_text import query_place, query_text
 from paimon_lake.session import Spark
@@ -109,8 +109,8 @@ def _check_result(spec: TableSpec, query: str, found: DataFrame) -> None:
     """Raise SchemaMismatch or PipelineError when the columns of a query's result do not fit its table."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    from paimon_lake.loads.frame_shape import FrameShape
-    from paimon_lake.loads.row_shape import check_filled
+    from paimon_lake.loads.shapes.frame_shape import FrameShape
+    from paimon_lake.loads.shapes.row_shape import check_filled
 
     check_filled(spec, found.columns)
     fields, kinds = [f for f in declared_schema(spec).fields if spec.fills(f.name)], spec.kinds

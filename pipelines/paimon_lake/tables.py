@@ -13,7 +13,7 @@ from paimon_core.errors import SnapshotNotFound
 from paimon_core.table.table import Table
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.agreement.definition import declared_columns
-from paimon_lake.declarations.catalog import kind_of, options_of, uri_of
+from paimon_lake.declarations.lake.catalog import kind_of, options_of, uri_of
 from paimon_lake.protocol import LevelSize, PipelineError, StepResult
 
 MOST_COUNTED = 5_000_000

@@ -17,7 +17,7 @@ from paimon_dagster import resources as resources_module
 from paimon_dagster.lake import build_definitions
 from paimon_dagster.resources import LakeResource, place_of
 from paimon_lake.loads import write_tasks
-from paimon_lake.steps import maintenance
+from paimon_lake.steps.upkeep import maintenance
 from paimon_lake.tables import open_lake
 from tests.support.lakes import SmallLake, small_lake
 from tests.support.tasks import in_this_process

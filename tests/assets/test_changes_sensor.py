@@ -17,7 +17,7 @@ from paimon_dagster.sensors import changes_sensor
 from paimon_dagster.sensors.changes_sensor import wait_seconds
 from paimon_lake.checks.lag_check import compared
 from paimon_lake.declarations import Settings
-from paimon_lake.declarations.checks import LagCheck
+from paimon_lake.declarations.tables.checks import LagCheck
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.lag import Lag
 from tests.support.declared_lakes import declared_lake

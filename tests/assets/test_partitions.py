@@ -6,7 +6,7 @@ import pytest
 from paimon_dagster.partitions import mapping, partitions_def
 from paimon_lake.declarations import SettingsError, TableSpec
 from paimon_lake.declarations.sources.source import SqlSource
-from paimon_lake.loads.partition_keys import check_key
+from paimon_lake.loads.partitions.partition_keys import check_key
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
 

@@ -12,7 +12,7 @@ from paimon_dagster.health_metadata import health_metadata, without_pictures
 from paimon_dagster.sample_metadata import MOST_BYTES, cell, rows_markdown, sample_metadata
 from paimon_lake.declarations import SettingsError
 from paimon_lake.steps import sample
-from paimon_lake.steps.examine import examine
+from paimon_lake.steps.health.examine import examine
 from tests.support.lakes import SmallLake, small_lake
 
 NAME = "shop.people"

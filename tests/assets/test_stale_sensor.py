@@ -15,7 +15,7 @@ from paimon_lake.declarations import Settings, load_settings
 from paimon_lake.loads.inputs.input_loads import STALE
 from paimon_lake.loads.ledger.load_properties import PARTITIONS, load_user
 from paimon_lake.loads.ledger.load_snapshot import INPUTS
-from paimon_lake.steps.audit import audit
+from paimon_lake.steps.audits.audit import audit
 from paimon_lake.tables import open_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")

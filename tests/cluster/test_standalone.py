@@ -27,7 +27,7 @@ partitions: {by: day, start: 2024-01-01, end: 2024-12-31}
 STEPS = """
 import json, sys
 from paimon_core.spark import read_spark
-from paimon_lake.steps.maintenance import compact
+from paimon_lake.steps.upkeep.maintenance import compact
 from paimon_lake.loads.load import load_table
 from paimon_lake.session import start_session
 from paimon_lake.declarations import load_settings

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 import pytest
 
-from paimon_lake.declarations.functions import function_of
+from paimon_lake.declarations.lake.functions import function_of
 from tests.support.project import CONFIGS
 
 LAND = function_of("flights:land", CONFIGS, ("step",))

@@ -13,8 +13,8 @@ from paimon_core.table.table import Table
 from paimon_lake.check_result import CheckResult
 from paimon_lake.cli.main import main
 from paimon_lake.loads.rejected.rejects import open_rejects
-from paimon_lake.steps import lake_metrics
-from paimon_lake.steps.audit import audit, audits_of
+from paimon_lake.steps.audits.audit import audit, audits_of
+from paimon_lake.steps.health import lake_metrics
 from tests.support.lakes import SmallLake
 
 NAME = "log.events"

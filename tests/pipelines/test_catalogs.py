@@ -13,7 +13,7 @@ from paimon_core.catalog.sql.sql_catalog import SqlCatalog
 from paimon_lake.cli.main import main
 from paimon_lake.declarations import SettingsError, load_settings
 from paimon_lake.loads.inputs.stale import stale_now
-from paimon_lake.steps.audit import audit
+from paimon_lake.steps.audits.audit import audit
 from paimon_lake.tables import open_lake
 from tests.support.lakes import SmallLake, small_lake
 from tests.support.rest_server import Reply, ScriptedServer

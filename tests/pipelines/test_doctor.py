@@ -14,7 +14,7 @@ from paimon_core.table.table import Table
 from paimon_core.table.upkeep import mends
 from paimon_lake.cli.main import main
 from paimon_lake.protocol import PipelineError
-from paimon_lake.steps.doctor import doctor, finding_text
+from paimon_lake.steps.health.doctor import doctor, finding_text
 from tests.support.lakes import SmallLake
 
 NAME = "log.events"

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 from paimon_lake.loads.inputs.content_version import content_version
-from paimon_lake.steps.audit import audit
-from paimon_lake.steps.expiry import expire
-from paimon_lake.steps.maintenance import compact, tag
+from paimon_lake.steps.audits.audit import audit
+from paimon_lake.steps.upkeep.expiry import expire
+from paimon_lake.steps.upkeep.maintenance import compact, tag
 from paimon_lake.tables import is_awaited
 from tests.support.lakes import SmallLake
 

@@ -17,7 +17,7 @@ from paimon_core.group.store import GroupStore
 from paimon_lake.cli import main as cli_main
 from paimon_lake.cli.main import main
 from paimon_lake.declarations import SettingsError, load_settings
-from paimon_lake.loads.group_versions import Published, publish_group
+from paimon_lake.loads.groups.group_versions import Published, publish_group
 from paimon_lake.protocol import PipelineError
 from paimon_lake.steps.load_group import GroupRun, NotPublished, load_group
 from paimon_lake.steps.load_several import NotLoaded

@@ -18,7 +18,7 @@ from paimon_core.metadata import clock
 from paimon_core.table.upkeep.group_run import PREFIX
 from paimon_lake.cli.main import main
 from paimon_lake.declarations import Settings, SettingsError
-from paimon_lake.steps.maintain import maintain, plan_lake, policy_of
+from paimon_lake.steps.upkeep.maintain import maintain, plan_lake, policy_of
 from paimon_lake.tables import open_lake, open_table
 from tests.support.declared_lakes import declared_lake
 

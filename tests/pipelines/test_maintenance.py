@@ -10,7 +10,7 @@ import pytest
 
 from paimon_core.table.table import Table
 from paimon_lake.protocol import PipelineError
-from paimon_lake.steps.maintenance import compact, tag
+from paimon_lake.steps.upkeep.maintenance import compact, tag
 from tests.support.lakes import SmallLake
 
 NAME = "shop.days"

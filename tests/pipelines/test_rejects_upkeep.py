@@ -18,9 +18,9 @@ from paimon_lake.declarations import Retention, Settings, load_settings
 from paimon_lake.loads import load as loading
 from paimon_lake.loads import write_tasks
 from paimon_lake.loads.load import load_table
-from paimon_lake.steps import expiry, rejects_upkeep
-from paimon_lake.steps.audit import audit_fsck
-from paimon_lake.steps.rejects_upkeep import expire_rejects, fsck_rejects, sweep_rejects
+from paimon_lake.steps.audits.audit import audit_fsck
+from paimon_lake.steps.upkeep import expiry, rejects_upkeep
+from paimon_lake.steps.upkeep.rejects_upkeep import expire_rejects, fsck_rejects, sweep_rejects
 from paimon_lake.tables import open_lake
 from tests.support.tasks import in_this_process
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import paimon_core as paimon
-from paimon_lake.steps.row_account import account_of
+from paimon_lake.steps.audits.row_account import account_of
 
 
 def test_a_table_that_forbids_full_scans_is_counted(warehouse: Path) -> None:

@@ -12,11 +12,11 @@ import pytest
 from paimon_lake.declarations import Settings, load_settings
 from paimon_lake.loads.load import load_table
 from paimon_lake.overview import existing
-from paimon_lake.steps.audit import audit
-from paimon_lake.steps.check_and_rollback import fsck
-from paimon_lake.steps.expiry import expire
-from paimon_lake.steps.maintenance import compact, tag
-from paimon_lake.steps.sweep import sweep
+from paimon_lake.steps.audits.audit import audit
+from paimon_lake.steps.audits.check_and_rollback import fsck
+from paimon_lake.steps.upkeep.expiry import expire
+from paimon_lake.steps.upkeep.maintenance import compact, tag
+from paimon_lake.steps.upkeep.sweep import sweep
 from paimon_lake.tables import open_lake, open_table
 from tests.support.lakes import SmallLake
 from tests.support.object_servers import make_bucket, s3_server

@@ -17,11 +17,11 @@ from paimon_core.metadata import clock
 from paimon_core.table.table import Table
 from paimon_core.table.upkeep.maintenance import Maintenance
 from paimon_lake.cli.main import main
-from paimon_lake.steps import expiry
-from paimon_lake.steps import sweep as sweep_module
-from paimon_lake.steps.check_and_rollback import fsck, rollback
-from paimon_lake.steps.expiry import expire
-from paimon_lake.steps.sweep import sweep
+from paimon_lake.steps.audits.check_and_rollback import fsck, rollback
+from paimon_lake.steps.upkeep import expiry
+from paimon_lake.steps.upkeep import sweep as sweep_module
+from paimon_lake.steps.upkeep.expiry import expire
+from paimon_lake.steps.upkeep.sweep import sweep
 from tests.support.lakes import SmallLake
 
 NAME = "shop.days"

@@ -20,10 +20,10 @@ from paimon_dagster.resources import SparkResource, lake_of, resource_keys, spar
 from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.declarations import Settings
 from paimon_lake.protocol import PipelineError, StepResult
-from paimon_lake.steps.by_hand import branch, delete, rescale, sort
-from paimon_lake.steps.check_and_rollback import rollback
-from paimon_lake.steps.expiry import expire
-from paimon_lake.steps.maintenance import tag
+from paimon_lake.steps.audits.check_and_rollback import rollback
+from paimon_lake.steps.upkeep.by_hand import branch, delete, rescale, sort
+from paimon_lake.steps.upkeep.expiry import expire
+from paimon_lake.steps.upkeep.maintenance import tag
 
 Config = Mapping[str, Any]
 

@@ -17,8 +17,8 @@ from paimon_dagster.resources import lake_of, resource_keys, spark_of
 from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.checks import CheckResult
 from paimon_lake.declarations import Settings, SettingsError, TableSpec
-from paimon_lake.steps.audit import audit, audits_of
-from paimon_lake.steps.declared_checks import declared_results
+from paimon_lake.steps.audits.audit import audit, audits_of
+from paimon_lake.steps.audits.declared_checks import declared_results
 from paimon_lake.tables import open_lake
 
 LARGEST = 64 << 10

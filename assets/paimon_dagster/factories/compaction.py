@@ -10,7 +10,7 @@ from paimon_dagster.metadata import observed, retries, run_properties
 from paimon_dagster.resources import lake_of, resource_keys, spark_of
 from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.declarations import Settings, TableSpec
-from paimon_lake.steps.maintenance import compact
+from paimon_lake.steps.upkeep.maintenance import compact
 
 
 class CompactConfig(dg.Config):

@@ -13,8 +13,8 @@ from paimon_dagster.metadata import NOTE, attempt, retries
 from paimon_dagster.resources import lake_key, lake_of
 from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.declarations import Settings, SettingsError, TableSpec
-from paimon_lake.declarations.groups import TableGroup
-from paimon_lake.loads.group_versions import publish_group
+from paimon_lake.declarations.lake.groups import TableGroup
+from paimon_lake.loads.groups.group_versions import publish_group
 
 if TYPE_CHECKING:
     from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition

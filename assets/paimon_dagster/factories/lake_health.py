@@ -14,7 +14,7 @@ from paimon_dagster.resources import lake_key, lake_of
 from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.declarations import Settings, SettingsError
 from paimon_lake.protocol import size_text
-from paimon_lake.steps.lake_health import lake_health
+from paimon_lake.steps.health.lake_health import lake_health
 
 if TYPE_CHECKING:
     from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition

@@ -9,7 +9,7 @@ from paimon_dagster.resources import lake_of, resource_keys, spark_of
 from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.declarations import Settings
 from paimon_lake.overview import nothing_declared
-from paimon_lake.steps.maintain import maintain
+from paimon_lake.steps.upkeep.maintain import maintain
 
 MAINTAIN = "maintain"
 

@@ -13,7 +13,7 @@ import dagster as dg
 
 from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.declarations import Settings, SettingsError, TableSpec
-from paimon_lake.loads.partition_keys import window
+from paimon_lake.loads.partitions.partition_keys import window
 
 if TYPE_CHECKING:
     from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition

@@ -19,11 +19,11 @@ from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.overview import nothing_declared
 from paimon_lake.protocol import StepResult
-from paimon_lake.steps.doctor import doctor
-from paimon_lake.steps.expiry import expire
-from paimon_lake.steps.maintenance import tag
-from paimon_lake.steps.rejects_upkeep import expire_rejects, sweep_rejects
-from paimon_lake.steps.sweep import sweep
+from paimon_lake.steps.health.doctor import doctor
+from paimon_lake.steps.upkeep.expiry import expire
+from paimon_lake.steps.upkeep.maintenance import tag
+from paimon_lake.steps.upkeep.rejects_upkeep import expire_rejects, sweep_rejects
+from paimon_lake.steps.upkeep.sweep import sweep
 from paimon_lake.tables import open_lake
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.check_result import CheckResult
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement.tables import inputs_of
-from paimon_lake.declarations.databases import database_of
+from paimon_lake.declarations.lake.databases import database_of
 from paimon_lake.declarations.part_spec import load_specs
 from paimon_lake.declarations.sources.kafka import KafkaSource
 from paimon_lake.declarations.sources.lookup import lookups_of

@@ -27,8 +27,8 @@ from paimon_dagster.sensors.compaction_sensor import in_flight
 from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.checks.lag_check import lag_result
 from paimon_lake.declarations import Settings, TableSpec
-from paimon_lake.declarations.checks import LagCheck
-from paimon_lake.declarations.databases import database_of
+from paimon_lake.declarations.lake.databases import database_of
+from paimon_lake.declarations.tables.checks import LagCheck
 from paimon_lake.loads.lag import lags
 from paimon_lake.sources.lag import Lag
 

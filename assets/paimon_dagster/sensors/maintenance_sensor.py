@@ -21,7 +21,7 @@ from paimon_dagster.sensors.compaction_sensor import in_flight
 from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.declarations import Settings
 from paimon_lake.overview import existing
-from paimon_lake.steps.maintain import plan_lake
+from paimon_lake.steps.upkeep.maintain import plan_lake
 from paimon_lake.tables import is_awaited, open_table
 
 

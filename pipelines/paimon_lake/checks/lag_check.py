@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paimon_lake.check_result import CheckResult
 from paimon_lake.checks.row_checks import Result
-from paimon_lake.declarations.checks import LagCheck
+from paimon_lake.declarations.tables.checks import LagCheck
 from paimon_lake.protocol import size_text
 from paimon_lake.sources.lag import Lag
 

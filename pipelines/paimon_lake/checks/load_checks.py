@@ -18,7 +18,7 @@ from paimon_core.types import TIMESTAMP_ROOTS, TypeRoot
 from paimon_lake.checks.context import CheckContext, LoadRecord, newest_write
 from paimon_lake.checks.row_checks import Result, Rows
 from paimon_lake.checks.text import EXAMPLES, many, texts
-from paimon_lake.declarations.checks import FreshnessCheck, RowCountCheck, VolumeCheck
+from paimon_lake.declarations.tables.checks import FreshnessCheck, RowCountCheck, VolumeCheck
 from paimon_lake.protocol import PipelineError
 
 TIME_ROOTS = TIMESTAMP_ROOTS | {TypeRoot.DATE}

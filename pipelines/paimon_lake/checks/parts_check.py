@@ -20,7 +20,7 @@ from paimon_lake.checks.load_checks import TIME_ROOTS
 from paimon_lake.checks.row_checks import Result, Rows
 from paimon_lake.checks.text import EXAMPLES, keys_of, many, of_rows
 from paimon_lake.declarations import TableSpec
-from paimon_lake.declarations.checks import PartsCompleteCheck
+from paimon_lake.declarations.tables.checks import PartsCompleteCheck
 from paimon_lake.protocol import PipelineError
 
 

@@ -13,7 +13,7 @@ from paimon_core.types import NESTED_ROOTS, parse_type
 from paimon_lake.checks.literals import accepted, bound
 from paimon_lake.checks.load_checks import TIME_ROOTS
 from paimon_lake.declarations import SettingsError, TableSpec
-from paimon_lake.declarations.checks import (
+from paimon_lake.declarations.tables.checks import (
     AcceptedValuesCheck,
     Check,
     FreshnessCheck,

@@ -23,7 +23,7 @@ from paimon_core.table.view import TableView
 from paimon_core.types import TypeRoot
 from paimon_lake.checks.literals import accepted, bound
 from paimon_lake.checks.text import EXAMPLES, a, keys_of, listed, of_rows, shown, texts
-from paimon_lake.declarations.checks import AcceptedValuesCheck, NotNullCheck, RangeCheck, UniqueCheck
+from paimon_lake.declarations.tables.checks import AcceptedValuesCheck, NotNullCheck, RangeCheck, UniqueCheck
 from paimon_lake.protocol import PipelineError
 
 Result = tuple[int, str]

@@ -21,7 +21,7 @@ from paimon_lake.checks.parts_check import parts_complete
 from paimon_lake.checks.row_checks import Result, Rows, accepted_values, not_null, range_, unique
 from paimon_lake.checks.sql_check import sql
 from paimon_lake.declarations import SettingsError, TableSpec
-from paimon_lake.declarations.checks import (
+from paimon_lake.declarations.tables.checks import (
     AcceptedValuesCheck,
     Check,
     FreshnessCheck,

@@ -9,7 +9,7 @@ from paimon_core.table.view import TableView
 from paimon_lake.checks.context import CheckContext
 from paimon_lake.checks.row_checks import Result, Rows
 from paimon_lake.checks.text import EXAMPLES
-from paimon_lake.declarations.checks import SqlCheck
+from paimon_lake.declarations.tables.checks import SqlCheck
 from paimon_lake.protocol import PipelineError
 
 if TYPE_CHECKING:

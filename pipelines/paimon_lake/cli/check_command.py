@@ -10,7 +10,7 @@ from paimon_lake.declarations import Settings
 from paimon_lake.overview import existing, nothing_declared
 from paimon_lake.protocol import PipelineError
 from paimon_lake.session import Spark
-from paimon_lake.steps.declared_checks import declared_results, has_past, past_results
+from paimon_lake.steps.audits.declared_checks import declared_results, has_past, past_results
 
 MOST = 100
 """The greatest number of earlier loads."""

@@ -10,18 +10,18 @@ from paimon_lake.checks import problems
 from paimon_lake.cli.selectors import chosen
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement.tables import disagreements
-from paimon_lake.declarations.groups import groups_of
+from paimon_lake.declarations.lake.groups import groups_of
 from paimon_lake.declarations.part_spec import load_specs
 from paimon_lake.declarations.sources.source import FilesSource
 from paimon_lake.differences import differences
 from paimon_lake.loads.files.missing_files import missing_text
 from paimon_lake.loads.files.path_rules import order_notes, path_problems
 from paimon_lake.loads.files.source_files import file_kind, source_files
-from paimon_lake.loads.group_versions import shown_version
+from paimon_lake.loads.groups.group_versions import shown_version
+from paimon_lake.loads.groups.left_versions import left_versions
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.inputs.stale_text import stale_text
-from paimon_lake.loads.left_versions import left_versions
-from paimon_lake.loads.part_states import part_states
+from paimon_lake.loads.parts.part_states import part_states
 from paimon_lake.loads.postgres.left_slots import left_slots
 from paimon_lake.protocol import PipelineError
 from paimon_lake.query_analysis import query_problems

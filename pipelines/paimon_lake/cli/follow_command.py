@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 
 from paimon_lake.declarations import Settings
-from paimon_lake.declarations.groups import groups_of
+from paimon_lake.declarations.lake.groups import groups_of
 from paimon_lake.loads.inputs.stale_text import stale_text
 from paimon_lake.protocol import PipelineError
 from paimon_lake.session import start_session

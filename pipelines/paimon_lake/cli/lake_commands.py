@@ -11,7 +11,7 @@ from paimon_lake.cli.load_command import add_load_arguments, load
 from paimon_lake.cli.new_lake import new_lake
 from paimon_lake.cli.selectors import add_selectors, add_table
 from paimon_lake.declarations import Settings
-from paimon_lake.loads.left_versions import release_versions
+from paimon_lake.loads.groups.left_versions import release_versions
 from paimon_lake.loads.postgres.release import release
 from paimon_lake.overview import nothing_declared
 from paimon_lake.protocol import PipelineError

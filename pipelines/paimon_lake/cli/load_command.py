@@ -13,9 +13,9 @@ from dataclasses import replace
 from paimon_lake.cli.selectors import add_selectors, chosen
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.agreement.selection import ordered, with_readers
-from paimon_lake.loads.group_versions import Published
+from paimon_lake.loads.groups.group_versions import Published
 from paimon_lake.loads.load import load_table
-from paimon_lake.loads.partition_ranges import Asked, asked_keys
+from paimon_lake.loads.partitions.partition_ranges import Asked, asked_keys
 from paimon_lake.overview import nothing_declared
 from paimon_lake.protocol import PipelineError, StepResult, TablesFailed
 from paimon_lake.session import Spark

@@ -29,20 +29,20 @@ from paimon_lake.cli.lake_commands import SETTINGS_ONLY, add_lake_commands, line
 from paimon_lake.cli.selectors import add_selectors, add_table, chosen, named
 from paimon_lake.declarations import Settings, SettingsError, load_settings
 from paimon_lake.declarations.errors import nearest
-from paimon_lake.declarations.groups import groups_of
-from paimon_lake.loads.group_versions import Published, shown_version
+from paimon_lake.declarations.lake.groups import groups_of
+from paimon_lake.loads.groups.group_versions import Published, shown_version
 from paimon_lake.overview import existing, lake_text, nothing_declared, overviews, with_lags
 from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult, TablesFailed
 from paimon_lake.session import JVM_ERRORS, Spark, jvm_has_ended, spark_reason, start_session
-from paimon_lake.steps.audit import audit
-from paimon_lake.steps.check_and_rollback import fsck, rollback
-from paimon_lake.steps.doctor import doctor
-from paimon_lake.steps.expiry import expire
-from paimon_lake.steps.lake_metrics import lake_metrics, send_lake_metrics
-from paimon_lake.steps.maintain import budget_of, maintain
-from paimon_lake.steps.maintenance import compact, tag
-from paimon_lake.steps.rejects_upkeep import expire_rejects, fsck_rejects, sweep_rejects
-from paimon_lake.steps.sweep import sweep
+from paimon_lake.steps.audits.audit import audit
+from paimon_lake.steps.audits.check_and_rollback import fsck, rollback
+from paimon_lake.steps.health.doctor import doctor
+from paimon_lake.steps.health.lake_metrics import lake_metrics, send_lake_metrics
+from paimon_lake.steps.upkeep.expiry import expire
+from paimon_lake.steps.upkeep.maintain import budget_of, maintain
+from paimon_lake.steps.upkeep.maintenance import compact, tag
+from paimon_lake.steps.upkeep.rejects_upkeep import expire_rejects, fsck_rejects, sweep_rejects
+from paimon_lake.steps.upkeep.sweep import sweep
 
 STALE = 3
 """The exit code of a step that succeeded and left partitions of its table stale."""

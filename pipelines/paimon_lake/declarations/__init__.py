@@ -20,11 +20,11 @@ from paimon_lake.declarations.folder import (
     environments,
     load_settings,
 )
-from paimon_lake.declarations.rejects import Rejects
-from paimon_lake.declarations.sample import Sample
 from paimon_lake.declarations.settings import DagsterSettings, Settings, SparkSettings
 from paimon_lake.declarations.table import TableSpec
-from paimon_lake.declarations.upkeep import Compaction, Retention
+from paimon_lake.declarations.tables.rejects import Rejects
+from paimon_lake.declarations.tables.sample import Sample
+from paimon_lake.declarations.tables.upkeep import Compaction, Retention
 
 __all__ = [
     "DEFAULT_FOLDER",

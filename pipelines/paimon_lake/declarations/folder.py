@@ -16,15 +16,15 @@ from pydantic import ValidationError
 
 from paimon_lake.declarations.agreement.definition import check_definition
 from paimon_lake.declarations.agreement.tables import early_disagreements
-from paimon_lake.declarations.catalog import REST, kind_of
-from paimon_lake.declarations.databases import with_database
 from paimon_lake.declarations.errors import Key, SettingsError, nearest, sentence
-from paimon_lake.declarations.groups import undeclared_tables
+from paimon_lake.declarations.lake.catalog import REST, kind_of
+from paimon_lake.declarations.lake.databases import with_database
+from paimon_lake.declarations.lake.groups import undeclared_tables
 from paimon_lake.declarations.model import Model
 from paimon_lake.declarations.part_spec import check_parts
-from paimon_lake.declarations.rejects import TABLE_NAME
 from paimon_lake.declarations.settings import EnvironmentSettings, Settings
 from paimon_lake.declarations.table import TableSpec
+from paimon_lake.declarations.tables.rejects import TABLE_NAME
 from paimon_lake.declarations.variables import refuse_secrets, with_variables
 from paimon_lake.declarations.yaml_file import YamlFile, read_yaml, shown
 

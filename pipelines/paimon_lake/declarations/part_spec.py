@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 from pydantic import ValidationError
 
-from paimon_lake.declarations.checks import PartsCompleteCheck
 from paimon_lake.declarations.errors import Key, Mistake, SettingsError, nearest, text_of
 from paimon_lake.declarations.sources.change_events import has_events
 from paimon_lake.declarations.sources.kafka import KafkaSource
@@ -28,6 +27,7 @@ from paimon_lake.declarations.sources.source import (
     has_changes,
 )
 from paimon_lake.declarations.table import Mode, TableSpec
+from paimon_lake.declarations.tables.checks import PartsCompleteCheck
 from paimon_lake.declarations.yaml_file import YamlFile
 
 _SHARED = frozenset(

@@ -8,11 +8,11 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
-from paimon_lake.declarations.catalog import REST, check_catalog, kind_of
-from paimon_lake.declarations.databases import PostgresDatabase, check_database
 from paimon_lake.declarations.errors import Mistake, SettingsError, nearest
-from paimon_lake.declarations.groups import DeclaredGroup, TableGroup, check_group
-from paimon_lake.declarations.maintenance import Maintenance
+from paimon_lake.declarations.lake.catalog import REST, check_catalog, kind_of
+from paimon_lake.declarations.lake.databases import PostgresDatabase, check_database
+from paimon_lake.declarations.lake.groups import DeclaredGroup, TableGroup, check_group
+from paimon_lake.declarations.lake.maintenance import Maintenance
 from paimon_lake.declarations.model import Cron, Model, Texts, TimeZone
 from paimon_lake.declarations.table import TableSpec
 from paimon_lake.declarations.yaml_file import shown

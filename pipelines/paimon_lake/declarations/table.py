@@ -8,13 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from paimon_lake.declarations.checks import Check
-from paimon_lake.declarations.columns import Columns, with_comments_apart
 from paimon_lake.declarations.errors import Mistake, nearest
 from paimon_lake.declarations.model import Model, Names, Texts
-from paimon_lake.declarations.partitions import Partitions
-from paimon_lake.declarations.rejects import Rejects
-from paimon_lake.declarations.sample import Sample, check_sample
 from paimon_lake.declarations.schedule import Schedule, schedule_of
 from paimon_lake.declarations.sources.change_events import check_events, has_events
 from paimon_lake.declarations.sources.followed import check_followed, check_lag
@@ -32,7 +27,12 @@ from paimon_lake.declarations.sources.source import (
     SqlSource,
     has_changes,
 )
-from paimon_lake.declarations.upkeep import Compaction, Retention
+from paimon_lake.declarations.tables.checks import Check
+from paimon_lake.declarations.tables.columns import Columns, with_comments_apart
+from paimon_lake.declarations.tables.partitions import Partitions
+from paimon_lake.declarations.tables.rejects import Rejects
+from paimon_lake.declarations.tables.sample import Sample, check_sample
+from paimon_lake.declarations.tables.upkeep import Compaction, Retention
 
 Mode = Literal["upsert", "append", "overwrite-partitions", "overwrite", "changes"]
 _TAG = re.compile(r"[A-Za-z0-9_.-]{1,63}")

@@ -10,8 +10,8 @@ import re
 from typing import Any
 
 from paimon_core.storage.open import OPTIONS
-from paimon_lake.declarations.catalog import is_secret
 from paimon_lake.declarations.errors import Key, SettingsError, nearest, text_of
+from paimon_lake.declarations.lake.catalog import is_secret
 from paimon_lake.declarations.sources.kafka import CLIENT_SECRETS
 from paimon_lake.declarations.sources.source import password_in
 from paimon_lake.declarations.yaml_file import YamlFile

@@ -10,8 +10,8 @@ from paimon_lake.check_result import CheckResult
 from paimon_lake.checks.context import CheckContext, load_records
 from paimon_lake.checks.prepared_audit import Audit
 from paimon_lake.checks.run import run_checks
-from paimon_lake.declarations.checks import SqlCheck
-from paimon_lake.loads.partition_keys import rows_of
+from paimon_lake.declarations.tables.checks import SqlCheck
+from paimon_lake.loads.partitions.partition_keys import rows_of
 from paimon_lake.loads.step import LoadStep
 from paimon_lake.sources.table_names import named_tables
 from paimon_lake.tables import open_table

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from paimon_lake.declarations.sources.source import DatabaseSource
 from paimon_lake.loads.ledger.load_snapshot import KEY, WATERMARK
-from paimon_lake.loads.row_shape import RowShape, shape_of
+from paimon_lake.loads.shapes.row_shape import RowShape, shape_of
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
 from paimon_lake.loads.write_tasks import ReadPart, WriteResult, write_parts
 from paimon_lake.protocol import PipelineError

@@ -11,7 +11,7 @@ from paimon_core.codec.binary_row.rows import decode_row
 from paimon_core.schema import DataField
 from paimon_core.table.table import Table
 from paimon_lake.declarations import TableSpec
-from paimon_lake.loads.partition_keys import rows_of
+from paimon_lake.loads.partitions.partition_keys import rows_of
 
 
 def mark_loaded(spec: TableSpec, table: Table, keys: Sequence[str] | None, *, again: bool) -> int:

@@ -24,9 +24,8 @@ from paimon_core.spark import read_spark
 from paimon_core.spark.writes.writer import routed_rows
 from paimon_core.table.view import TableView
 from paimon_lake.declarations import SettingsError, TableSpec
-from paimon_lake.declarations.functions import function_of
+from paimon_lake.declarations.lake.functions import function_of
 from paimon_lake.declarations.sources.source import PythonSource, SqlSource
-from paimon_lake.loads.frame_shape import FrameShape
 from paimon_lake.loads.inputs.changes import changed_rows
 from paimon_lake.loads.inputs.content_version import content_version
 from paimon_lake.loads.inputs.input_loads import STALE
@@ -35,9 +34,10 @@ from paimon_lake.loads.inputs.stale_text import by_reason
 from paimon_lake.loads.ledger.load_properties import key_digest
 from paimon_lake.loads.ledger.load_snapshot import INPUTS, KEY
 from paimon_lake.loads.ledger.restore import lost_inputs
-from paimon_lake.loads.partition_keys import rows_of
+from paimon_lake.loads.partitions.partition_keys import rows_of
 from paimon_lake.loads.rejected.reject_partitions import ReadAgain, RejectPartitions
-from paimon_lake.loads.row_shape import check_filled, emptied_columns, row_fields
+from paimon_lake.loads.shapes.frame_shape import FrameShape
+from paimon_lake.loads.shapes.row_shape import check_filled, emptied_columns, row_fields
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
 from paimon_lake.loads.write_tasks import WriteResult, write_frame
 from paimon_lake.protocol import KIND, PipelineError

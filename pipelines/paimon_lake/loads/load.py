@@ -20,7 +20,7 @@ from paimon_core.table.table import Table
 from paimon_core.write.staging import is_staged
 from paimon_lake.check_result import CheckResult
 from paimon_lake.declarations import Settings, TableSpec
-from paimon_lake.declarations.databases import database_of
+from paimon_lake.declarations.lake.databases import database_of
 from paimon_lake.declarations.part_spec import PartSpec, part_spec
 from paimon_lake.declarations.sources.lookup import waits
 from paimon_lake.declarations.sources.schema_changes import as_loaded
@@ -48,8 +48,8 @@ from paimon_lake.loads.load_result import LoadedOnce, loaded_once, nothing_loade
 from paimon_lake.loads.lookup.lookup_loads import with_waiting
 from paimon_lake.loads.lookup.lookups import abort_waiting
 from paimon_lake.loads.lookup.waiting_table import changes_waiting, newest_waiting, publish_waiting
-from paimon_lake.loads.partition_keys import check_key
-from paimon_lake.loads.parts import load_parts
+from paimon_lake.loads.partitions.partition_keys import check_key
+from paimon_lake.loads.parts.part_loads import load_parts
 from paimon_lake.loads.postgres.shared_slot import load_shared
 from paimon_lake.loads.rejected.rejects import (
     changes_rejects,
@@ -60,7 +60,7 @@ from paimon_lake.loads.rejected.rejects import (
     publish_rejects,
     replaced_files,
 )
-from paimon_lake.loads.schema_changes import TableAltered
+from paimon_lake.loads.shapes.schema_changes import TableAltered
 from paimon_lake.loads.source_loads import source_of
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad, TableSource
 from paimon_lake.loads.write_tasks import WriteResult

@@ -21,7 +21,7 @@ from paimon_core.table.table import Table
 from paimon_lake.declarations import TableSpec
 from paimon_lake.loads.ledger.load_properties import PARTITIONS, is_load_user
 from paimon_lake.loads.ledger.load_snapshot import CARRIED, STEP
-from paimon_lake.loads.partition_keys import keys_of_values
+from paimon_lake.loads.partitions.partition_keys import keys_of_values
 
 RUN_ID = "dagster.run-id"
 """The snapshot property with the run of Dagster that made a commit; commits with this property are never outside."""

@@ -16,7 +16,7 @@ from paimon_lake.declarations.part_spec import PartSpec
 from paimon_lake.declarations.sources.source import SqlSource
 from paimon_lake.loads.ledger.ledger import Ledger
 from paimon_lake.loads.lookup.lookups import Lookups, abort_waiting
-from paimon_lake.loads.partition_keys import rows_of
+from paimon_lake.loads.partitions.partition_keys import rows_of
 from paimon_lake.loads.rejected.reject_rows import Stamp
 from paimon_lake.loads.replacement import Replace
 from paimon_lake.loads.write_tasks import WriteResult

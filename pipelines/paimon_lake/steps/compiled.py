@@ -13,8 +13,8 @@ from paimon_lake.declarations import Settings
 from paimon_lake.declarations.agreement.definition import declared_schema
 from paimon_lake.declarations.agreement.selection import with_readers
 from paimon_lake.declarations.agreement.tables import tables_before
-from paimon_lake.declarations.databases import database_of
-from paimon_lake.declarations.groups import groups_of
+from paimon_lake.declarations.lake.databases import database_of
+from paimon_lake.declarations.lake.groups import groups_of
 from paimon_lake.declarations.sources.source import OF_SLOT, FilesSource
 from paimon_lake.declarations.variables import variable_texts
 from paimon_lake.declarations.yaml_file import read_yaml

@@ -25,11 +25,11 @@ from pyspark.errors import PySparkException
 from paimon_core.errors import PaimonError
 from paimon_core.lsm.compaction.strategy import stop_trigger
 from paimon_lake.declarations import Settings
-from paimon_lake.declarations.databases import database_of, tables_of
+from paimon_lake.declarations.lake.databases import database_of, tables_of
 from paimon_lake.loads.load import load_table
 from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult, TablesFailed
 from paimon_lake.session import JVM_ERRORS, Spark, jvm_has_ended, spark_reason
-from paimon_lake.steps.maintenance import compact
+from paimon_lake.steps.upkeep.maintenance import compact
 from paimon_lake.tables import fullest_bucket, open_table
 
 FAILURES = (PaimonError, PipelineError, AuditFailed, PartsFailed, TablesFailed, PySparkException)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from paimon_core.errors import PaimonError
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.agreement.selection import ordered
-from paimon_lake.declarations.groups import groups_of
+from paimon_lake.declarations.lake.groups import groups_of
 from paimon_lake.loads.failures import reason
-from paimon_lake.loads.group_versions import Published, publish_group
+from paimon_lake.loads.groups.group_versions import Published, publish_group
 from paimon_lake.protocol import PipelineError, StepResult
 from paimon_lake.session import Spark
 from paimon_lake.steps.load_several import NotLoaded, load_several

@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from paimon_core.errors import PaimonError
 from paimon_lake.declarations import Settings, SettingsError
 from paimon_lake.declarations.agreement.selection import with_readers
-from paimon_lake.declarations.databases import database_of
+from paimon_lake.declarations.lake.databases import database_of
 from paimon_lake.loads.failures import reason
 from paimon_lake.loads.load import load_table
 from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult, TablesFailed

@@ -15,7 +15,7 @@ from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.query.planned_rows import first_rows
 from paimon_core.table.table import Table
 from paimon_lake.declarations import Settings
-from paimon_lake.declarations.sample import Sample
+from paimon_lake.declarations.tables.sample import Sample
 from paimon_lake.tables import open_table
 
 _MOST_COMPACTIONS = 20

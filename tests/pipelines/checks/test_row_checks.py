@@ -23,7 +23,7 @@ from paimon_lake.checks.context import CheckContext
 from paimon_lake.checks.row_checks import counted
 from paimon_lake.checks.run import run_check, run_checks
 from paimon_lake.declarations import TableSpec
-from paimon_lake.declarations.checks import Check
+from paimon_lake.declarations.tables.checks import Check
 from tests.support.project import ROOT
 
 SOURCE = {"type": "files", "path": "orders/*.csv"}

@@ -8,17 +8,18 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from paimon_lake.declarations import checks, sources
+from paimon_lake.declarations import sources
 from paimon_lake.declarations.errors import SettingsError, nearest, sentence, text_of
-from paimon_lake.declarations.maintenance import Maintenance
-from paimon_lake.declarations.partitions import Partitions
-from paimon_lake.declarations.rejects import Rejects
-from paimon_lake.declarations.sample import Sample
+from paimon_lake.declarations.lake.maintenance import Maintenance
 from paimon_lake.declarations.schedule import Schedule
 from paimon_lake.declarations.settings import DagsterSettings, EnvironmentSettings, SparkSettings
 from paimon_lake.declarations.sources.kinds import Kinds
 from paimon_lake.declarations.table import TableSpec
-from paimon_lake.declarations.upkeep import Compaction, Retention
+from paimon_lake.declarations.tables import checks
+from paimon_lake.declarations.tables.partitions import Partitions
+from paimon_lake.declarations.tables.rejects import Rejects
+from paimon_lake.declarations.tables.sample import Sample
+from paimon_lake.declarations.tables.upkeep import Compaction, Retention
 
 MODELS = {
     "source": [m for m in vars(sources).values() if getattr(m, "__name__", "").endswith("Source")],

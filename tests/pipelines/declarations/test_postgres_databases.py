@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paimon_lake.declarations import SettingsError
-from paimon_lake.declarations.databases import tables_of
+from paimon_lake.declarations.lake.databases import tables_of
 
 URL = "url: postgresql://lake@db.example/shop"
 TABLE = """

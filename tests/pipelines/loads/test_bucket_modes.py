@@ -18,7 +18,7 @@ from paimon_lake.loads.files import file_load
 from paimon_lake.loads.inputs.changes import changed_rows
 from paimon_lake.loads.inputs.content_version import content_version
 from paimon_lake.protocol import PipelineError
-from paimon_lake.steps.maintenance import compact
+from paimon_lake.steps.upkeep.maintenance import compact
 from paimon_lake.tables import is_awaited
 from tests.support.lakes import SmallLake
 from tests.support.tasks import in_this_process

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from paimon_lake.checks.lag_check import compared
-from paimon_lake.declarations.checks import LagCheck
 from paimon_lake.declarations.sources.kafka import KafkaSource
+from paimon_lake.declarations.tables.checks import LagCheck
 from paimon_lake.loads import lag as asked
 from paimon_lake.loads import source_loads
 from paimon_lake.loads.kafka import kafka_loads

@@ -23,9 +23,9 @@ from paimon_lake.loads.postgres.postgres_changes import PostgresChangesLoads
 from paimon_lake.loads.step import LoadStep, PlannedLoad
 from paimon_lake.protocol import AuditFailed, PipelineError
 from paimon_lake.sources.postgres.net_changes import NetBatch
-from paimon_lake.steps.audit import audit_loads
-from paimon_lake.steps.expiry import expire
-from paimon_lake.steps.maintenance import tag
+from paimon_lake.steps.audits.audit import audit_loads
+from paimon_lake.steps.upkeep.expiry import expire
+from paimon_lake.steps.upkeep.maintenance import tag
 
 PLANES = """\
 columns: {id: STRING, model: STRING, seats: INT}

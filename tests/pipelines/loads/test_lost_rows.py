@@ -20,7 +20,7 @@ from paimon_lake.loads.ledger.load_snapshot import FILES
 from paimon_lake.loads.ledger.loaded_files import LoadedFiles
 from paimon_lake.loads.ledger.lost import Lost
 from paimon_lake.protocol import PipelineError
-from paimon_lake.steps.audit import audit
+from paimon_lake.steps.audits.audit import audit
 from tests.support.lakes import SmallLake
 
 NAME = "shop.orders"

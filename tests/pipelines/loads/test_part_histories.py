@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paimon_lake.loads import write_tasks
-from paimon_lake.steps.audit import audit
-from paimon_lake.steps.expiry import expire
+from paimon_lake.steps.audits.audit import audit
+from paimon_lake.steps.upkeep.expiry import expire
 from tests.support.examples import examples
 from tests.support.lakes import SmallLake, small_lake
 from tests.support.tasks import in_this_process

@@ -11,7 +11,7 @@ from paimon_lake.declarations import SettingsError
 from paimon_lake.declarations.agreement.order import in_order
 from paimon_lake.loads.ledger.load_snapshot import loads_of
 from paimon_lake.protocol import PartsFailed
-from paimon_lake.steps.audit import audit
+from paimon_lake.steps.audits.audit import audit
 from tests.support.lakes import SmallLake
 
 NAME, GATES, DELAYS = "dwd.flight", "dwd.flight part gates", "dwd.flight part delays"

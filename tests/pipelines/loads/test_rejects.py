@@ -20,8 +20,8 @@ from paimon_lake.loads.load import load_table
 from paimon_lake.loads.rejected.rejects import publish_rejects
 from paimon_lake.protocol import PipelineError
 from paimon_lake.steps.apply import apply
-from paimon_lake.steps.expiry import expire
-from paimon_lake.steps.maintenance import tag
+from paimon_lake.steps.upkeep.expiry import expire
+from paimon_lake.steps.upkeep.maintenance import tag
 from paimon_lake.tables import open_lake
 from tests.support.tasks import in_this_process
 

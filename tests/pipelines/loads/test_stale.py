@@ -24,8 +24,8 @@ from paimon_lake.loads.ledger.load_properties import PARTITIONS, load_user
 from paimon_lake.loads.ledger.load_snapshot import INPUTS
 from paimon_lake.overview import lake_text, overviews
 from paimon_lake.protocol import PipelineError
-from paimon_lake.steps.audit import audit
-from paimon_lake.steps.expiry import expire
+from paimon_lake.steps.audits.audit import audit
+from paimon_lake.steps.upkeep.expiry import expire
 from tests.support.lakes import SmallLake
 
 pytestmark = pytest.mark.usefixtures("tasks_here")

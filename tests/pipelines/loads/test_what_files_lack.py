@@ -10,7 +10,7 @@ import pytest
 
 from paimon_lake.checks import CheckContext, load_records, run_checks
 from paimon_lake.loads.files import file_load as files
-from paimon_lake.loads.row_shape import RowShape
+from paimon_lake.loads.shapes.row_shape import RowShape
 from paimon_lake.protocol import AuditFailed, PipelineError
 from tests.support.lakes import SmallLake
 

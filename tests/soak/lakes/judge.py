@@ -15,7 +15,7 @@ from paimon_lake.check_result import CheckResult
 from paimon_lake.loads.load import load_table
 from paimon_lake.protocol import PipelineError, StepResult
 from paimon_lake.session import start_session
-from paimon_lake.steps.audit import audit
+from paimon_lake.steps.audits.audit import audit
 from paimon_lake.tables import open_lake, open_table
 from tests.soak.lakes.sources import (
     TABLES,

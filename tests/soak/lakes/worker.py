@@ -22,10 +22,10 @@ from paimon_core.errors import CommitConflict, NotFound, PlanOutdated, SnapshotN
 from paimon_lake.loads.load import load_table
 from paimon_lake.protocol import PipelineError
 from paimon_lake.session import start_session
-from paimon_lake.steps.audit import audit
-from paimon_lake.steps.expiry import expire
-from paimon_lake.steps.maintenance import compact, tag
-from paimon_lake.steps.rejects_upkeep import expire_rejects
+from paimon_lake.steps.audits.audit import audit
+from paimon_lake.steps.upkeep.expiry import expire
+from paimon_lake.steps.upkeep.maintenance import compact, tag
+from paimon_lake.steps.upkeep.rejects_upkeep import expire_rejects
 from paimon_lake.tables import open_lake, open_table
 from tests.soak.lakes.sources import DAYS, TABLES, Editor, settings_of
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from paimon_lake.declarations.agreement.order import in_order
 from paimon_lake.declarations.agreement.tables import tables_before
 from paimon_lake.declarations.errors import SettingsError, nearest
-from paimon_lake.declarations.groups import GROUP
+from paimon_lake.declarations.lake.groups import GROUP
 from paimon_lake.declarations.settings import Settings
 from paimon_lake.declarations.table import TableSpec
 

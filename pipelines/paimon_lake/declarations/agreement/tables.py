@@ -6,16 +6,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from paimon_lake.declarations.agreement.key_from import key_from_disagreements
 from paimon_lake.declarations.agreement.lookups import lookup_disagreements
-from paimon_lake.declarations.databases import database_problems
 from paimon_lake.declarations.errors import Key, SettingsError, nearest
-from paimon_lake.declarations.functions import function_of
+from paimon_lake.declarations.lake.databases import database_problems
+from paimon_lake.declarations.lake.functions import function_of
 from paimon_lake.declarations.part_spec import load_specs
-from paimon_lake.declarations.partitions import Partitions
 from paimon_lake.declarations.settings import Settings
 from paimon_lake.declarations.sources.lake_table import followed_tables
 from paimon_lake.declarations.sources.lookup import lookups_of
 from paimon_lake.declarations.sources.source import FilesSource, PythonSource, Source, SqlSource
 from paimon_lake.declarations.table import TableSpec
+from paimon_lake.declarations.tables.partitions import Partitions
 from paimon_lake.declarations.yaml_file import read_yaml, shown
 
 _FINER = {"hour": {"hour", "day", "week", "month"}, "day": {"day", "week", "month"}, "week": {"week"}}

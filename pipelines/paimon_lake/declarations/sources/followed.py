@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from paimon_core.types import parse_type
-from paimon_lake.declarations.checks import LagCheck
 from paimon_lake.declarations.errors import Mistake, nearest
 from paimon_lake.declarations.sources.kafka import KafkaSource
 from paimon_lake.declarations.sources.source import CHANGES, PostgresChangesSource, has_changes
+from paimon_lake.declarations.tables.checks import LagCheck
 
 if TYPE_CHECKING:
     from paimon_lake.declarations.table import TableSpec

@@ -11,7 +11,7 @@ from paimon_core.options.parsers import parse_positive_millis
 from paimon_lake.declarations.durations import OptionalDuration
 from paimon_lake.declarations.errors import Mistake, nearest
 from paimon_lake.declarations.model import Model
-from paimon_lake.declarations.rejects import TABLE_NAME
+from paimon_lake.declarations.tables.rejects import TABLE_NAME
 
 if TYPE_CHECKING:
     from paimon_lake.declarations.sources.source import Source

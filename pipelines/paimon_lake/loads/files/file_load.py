@@ -16,7 +16,6 @@ from paimon_core.storage.secret import Secret
 from paimon_lake.checks.text import many
 from paimon_lake.declarations import TableSpec
 from paimon_lake.declarations.sources.source import FilesSource
-from paimon_lake.loads.added_columns import alterations, left_out_columns
 from paimon_lake.loads.commit import LoadCommit, NumberTaken, commit_load
 from paimon_lake.loads.files.file_plan import FilePlan, advice, plan_files, split_files
 from paimon_lake.loads.files.missing_files import missing_text, names_one_file
@@ -34,8 +33,9 @@ from paimon_lake.loads.ledger.load_properties import PARTITION_COUNT
 from paimon_lake.loads.ledger.load_snapshot import CARRIED, CONTENTS, FILES, STEP, TOTAL
 from paimon_lake.loads.ledger.loaded_files import MOST_FILES, LoadedFiles, path_digest
 from paimon_lake.loads.ledger.restore import files_again, left_lost
-from paimon_lake.loads.row_shape import shape_of
-from paimon_lake.loads.schema_changes import TableAltered
+from paimon_lake.loads.shapes.added_columns import alterations, left_out_columns
+from paimon_lake.loads.shapes.row_shape import shape_of
+from paimon_lake.loads.shapes.schema_changes import TableAltered
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad, abort_written
 from paimon_lake.loads.write_tasks import WriteResult, write_parts
 from paimon_lake.protocol import PipelineError, some

@@ -10,7 +10,7 @@ from paimon_lake.declarations import TableSpec
 from paimon_lake.declarations.sources.change_events import has_events
 from paimon_lake.declarations.sources.source import FilesSource
 from paimon_lake.loads.ledger.loaded_files import LoadedFiles
-from paimon_lake.loads.partition_keys import is_later, is_outside
+from paimon_lake.loads.partitions.partition_keys import is_later, is_outside
 from paimon_lake.protocol import PipelineError, some
 from paimon_lake.sources.files.listing import SourceFile
 

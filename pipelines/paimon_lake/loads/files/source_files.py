@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from paimon_lake.declarations import Settings, SettingsError, TableSpec
-from paimon_lake.declarations.functions import function_of
+from paimon_lake.declarations.lake.functions import function_of
 from paimon_lake.declarations.sources.source import FilesSource
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.fetch_step import FetchStep

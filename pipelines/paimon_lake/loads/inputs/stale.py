@@ -23,7 +23,7 @@ from paimon_lake.loads.inputs.input_changes import InputChanges, broken_position
 from paimon_lake.loads.inputs.input_loads import InputLoad, LoadedPartitions
 from paimon_lake.loads.inputs.stale_text import OTHERS
 from paimon_lake.loads.ledger.ledger import read_ledger
-from paimon_lake.loads.partition_keys import is_outside, keys_of_values
+from paimon_lake.loads.partitions.partition_keys import is_outside, keys_of_values
 from paimon_lake.tables import open_lake
 
 

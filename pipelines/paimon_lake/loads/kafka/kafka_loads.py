@@ -18,13 +18,13 @@ from paimon_core.storage.secret import Secret
 from paimon_lake.declarations import TableSpec
 from paimon_lake.declarations.sources.kafka import CLIENT_PATHS, KafkaSource
 from paimon_lake.declarations.sources.source import FilesSource
-from paimon_lake.loads.added_columns import alterations, left_out_columns
 from paimon_lake.loads.database import naming
 from paimon_lake.loads.kafka.range_reports import RangeReport
 from paimon_lake.loads.kafka.rules import check_source, first_offsets, next_offsets
 from paimon_lake.loads.ledger.load_snapshot import POSITION
-from paimon_lake.loads.row_shape import RowShape, shape_of
-from paimon_lake.loads.schema_changes import TableAltered
+from paimon_lake.loads.shapes.added_columns import alterations, left_out_columns
+from paimon_lake.loads.shapes.row_shape import RowShape, shape_of
+from paimon_lake.loads.shapes.schema_changes import TableAltered
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad, abort_written
 from paimon_lake.loads.write_tasks import WriteResult, write_parts
 from paimon_lake.protocol import KIND, PipelineError, some

@@ -28,7 +28,7 @@ from paimon_lake.loads.ledger.load_properties import key_digest, load_command
 from paimon_lake.loads.ledger.load_snapshot import INPUTS, KEY, WATERMARK
 from paimon_lake.loads.ledger.restore import lost_inputs
 from paimon_lake.loads.lookup.dimension import Dimension
-from paimon_lake.loads.row_shape import row_fields
+from paimon_lake.loads.shapes.row_shape import row_fields
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
 from paimon_lake.loads.write_tasks import WriteResult, write_parts
 from paimon_lake.protocol import KIND, PipelineError

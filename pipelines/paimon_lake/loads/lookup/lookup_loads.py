@@ -33,7 +33,7 @@ from paimon_lake.loads.lookup.waiting_table import (
     publish_waiting,
     waiting_now,
 )
-from paimon_lake.loads.row_shape import emptied_columns, row_fields
+from paimon_lake.loads.shapes.row_shape import emptied_columns, row_fields
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad, TableSource
 from paimon_lake.loads.write_tasks import WriteResult, write_parts
 from paimon_lake.protocol import KIND, PipelineError, StepResult

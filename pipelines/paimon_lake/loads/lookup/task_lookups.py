@@ -31,7 +31,7 @@ from paimon_lake.loads.lookup.counts import LookupCounts
 from paimon_lake.loads.lookup.dimension import open_dimension
 from paimon_lake.loads.lookup.lookups import Lookups, WaitingRows
 from paimon_lake.loads.lookup.segment import Rows, Segment
-from paimon_lake.loads.row_shape import without_deleted
+from paimon_lake.loads.shapes.row_shape import without_deleted
 from paimon_lake.protocol import KIND
 from paimon_lake.sources.files.columnar import row_text
 from paimon_lake.sources.files.rejects import REJECTS, Parsed, cut

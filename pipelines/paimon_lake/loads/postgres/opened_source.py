@@ -12,7 +12,7 @@ from paimon_lake.loads.database import DatabaseRead, split_column
 from paimon_lake.loads.postgres.names import Names, names_of
 from paimon_lake.loads.postgres.rules import check_generated, check_key, check_server, lost_column
 from paimon_lake.loads.postgres.source_columns import SourceColumns
-from paimon_lake.loads.row_shape import shape_of
+from paimon_lake.loads.shapes.row_shape import shape_of
 from paimon_lake.loads.step import LoadStep
 from paimon_lake.sources.database_rows import rows_of_database
 from paimon_lake.sources.files.columns import required_columns

@@ -21,7 +21,6 @@ import pyarrow as pa
 
 from paimon_core.spark.reference import TableReference
 from paimon_lake.declarations.sources.source import PostgresChangesSource
-from paimon_lake.loads.added_columns import hold_columns
 from paimon_lake.loads.database import naming
 from paimon_lake.loads.ledger.load_snapshot import POSITION
 from paimon_lake.loads.postgres.lag import IDLE_BYTES, IDLE_MESSAGES, lag_after
@@ -39,6 +38,7 @@ from paimon_lake.loads.postgres.source_columns import sentences
 from paimon_lake.loads.postgres.stored_rows import NewestRows, StoredRows
 from paimon_lake.loads.postgres.table_copy import planned_copy
 from paimon_lake.loads.replacement import Replace
+from paimon_lake.loads.shapes.added_columns import hold_columns
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
 from paimon_lake.loads.write_tasks import WriteResult, write_parts
 from paimon_lake.protocol import KIND, PipelineError, some

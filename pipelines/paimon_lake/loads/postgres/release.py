@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paimon_lake.declarations import Settings
-from paimon_lake.declarations.databases import tables_of
+from paimon_lake.declarations.lake.databases import tables_of
 from paimon_lake.declarations.part_spec import followed_specs
 from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.ledger.ledger import read_ledger
 from paimon_lake.loads.ledger.load_properties import part_of, table_of
-from paimon_lake.loads.parts import unknown_part
+from paimon_lake.loads.parts.part_loads import unknown_part
 from paimon_lake.loads.postgres.names import PUBLICATION, SLOT, names_of
 from paimon_lake.loads.postgres.slot_keys import naming_keys
 from paimon_lake.protocol import PipelineError, some

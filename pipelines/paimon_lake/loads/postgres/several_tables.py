@@ -29,7 +29,7 @@ from paimon_lake.loads.postgres.source_columns import sentences
 from paimon_lake.loads.postgres.stored_rows import StoredRows
 from paimon_lake.loads.postgres.table_copy import hold_since
 from paimon_lake.loads.postgres.tables_copy import Sources, planned_copies
-from paimon_lake.loads.schema_changes import hold
+from paimon_lake.loads.shapes.schema_changes import hold
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
 from paimon_lake.loads.write_tasks import WriteResult, write_parts
 from paimon_lake.protocol import KIND, PipelineError, some

@@ -29,7 +29,7 @@ from paimon_core.errors import NotFound
 from paimon_core.group.record import GroupVersion
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.agreement.order import in_order
-from paimon_lake.declarations.databases import PostgresDatabase, tables_of
+from paimon_lake.declarations.lake.databases import PostgresDatabase, tables_of
 from paimon_lake.declarations.sources.lookup import waits
 from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.failures import tables_failed

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from paimon_lake.declarations.sources.source import PostgresChangesSource
-from paimon_lake.loads.added_columns import hold_columns
 from paimon_lake.loads.database import DatabaseRead, naming, parts_of, write_read
 from paimon_lake.loads.ledger.load_snapshot import POSITION
 from paimon_lake.loads.postgres.names import PUBLICATION, SLOT
 from paimon_lake.loads.postgres.opened_source import OpenedSource
 from paimon_lake.loads.postgres.rules import check_publication, check_slot
 from paimon_lake.loads.replacement import Replace
+from paimon_lake.loads.shapes.added_columns import hold_columns
 from paimon_lake.loads.step import LoadStep, PlannedLoad
 from paimon_lake.loads.write_tasks import WriteResult
 from paimon_lake.protocol import PipelineError

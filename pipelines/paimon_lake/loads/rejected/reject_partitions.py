@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from paimon_core.schema import DataField
 from paimon_lake.declarations import TableSpec
-from paimon_lake.loads.partition_keys import keys_of_values
+from paimon_lake.loads.partitions.partition_keys import keys_of_values
 
 _MOST_KEYS = 100
 

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from paimon_lake.declarations.partitions import KEY_FORMATS
+from paimon_lake.declarations.tables.partitions import KEY_FORMATS
 from paimon_lake.protocol import PipelineError
 
 DEFAULTS = {"date": "%Y-%m-%d", "month": "%Y-%m", "week": "%Y-%m-%d", "hour": "%Y-%m-%d-%H"}

@@ -7,7 +7,7 @@ import pytest
 
 from paimon_lake.declarations import SettingsError, load_settings
 from paimon_lake.declarations.agreement.tables import disagreements
-from paimon_lake.declarations.functions import function_of
+from paimon_lake.declarations.lake.functions import function_of
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from paimon_lake.steps.audit import audit_loads
+from paimon_lake.steps.audits.audit import audit_loads
 from tests.support.waiting_model import WaitingModel, dying
 
 KEYS = range(1, 6)

@@ -7,7 +7,7 @@ import pytest
 from paimon_lake.loads.kafka import kafka_loads
 from paimon_lake.loads.lag import lag
 from paimon_lake.protocol import PipelineError
-from paimon_lake.steps.audit import audit_loads
+from paimon_lake.steps.audits.audit import audit_loads
 
 WAIT = "missing: wait, max_wait: 2 d"
 

@@ -16,8 +16,8 @@ import pytest
 from paimon_core.table.table import Table
 from paimon_lake.loads.lag import lag
 from paimon_lake.loads.ledger.ledger import read_ledger
-from paimon_lake.steps.audit import audit
-from paimon_lake.steps.expiry import expire
+from paimon_lake.steps.audits.audit import audit
+from paimon_lake.steps.upkeep.expiry import expire
 from tests.pipelines.loads.kafka.conftest import Fed
 from tests.support.loader_process import LoaderProcess
 

@@ -9,7 +9,7 @@ from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.keyed import keyed_loads, mapping_index
 from paimon_lake.overview import overview
 from paimon_lake.protocol import PipelineError
-from paimon_lake.steps.expiry import expire
+from paimon_lake.steps.upkeep.expiry import expire
 
 CUSTOMERS = """
     columns: {id: BIGINT, name: STRING, city: STRING, at: INT}

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from paimon_lake.loads import write_tasks
-from paimon_lake.steps.audit import audit_loads
+from paimon_lake.steps.audits.audit import audit_loads
 from tests.pipelines.loads.lookup.test_histories import STEPS, Died, History, dies
 from tests.support.examples import examples
 from tests.support.tasks import in_this_process

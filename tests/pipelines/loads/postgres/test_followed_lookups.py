@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paimon_lake.protocol import PipelineError
-from paimon_lake.steps.audit import audit_loads
+from paimon_lake.steps.audits.audit import audit_loads
 
 
 def declare(followed, rule, share="1"):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from paimon_lake.loads.postgres import postgres_changes as loading
-from paimon_lake.loads.schema_changes import TableAltered
+from paimon_lake.loads.shapes.schema_changes import TableAltered
 from paimon_lake.protocol import PartsFailed, PipelineError
 from tests.pipelines.loads.postgres.histories import DEFAULT, KEYS, MOST_ADDED, die, dying, seeds
 from tests.pipelines.loads.postgres.test_part_histories import (

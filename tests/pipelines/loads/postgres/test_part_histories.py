@@ -20,7 +20,7 @@ from paimon_lake.loads.ledger.ledger import read_ledger
 from paimon_lake.loads.postgres import part_changes
 from paimon_lake.sources.postgres.lsn import lsn_of
 from paimon_lake.sources.postgres.server import Server
-from paimon_lake.steps.expiry import expire
+from paimon_lake.steps.upkeep.expiry import expire
 from tests.pipelines.loads.postgres.histories import KEYS, History, States, dying, seeds
 from tests.support.loader_process import LoaderProcess
 from tests.support.postgres import PASSWORD

@@ -12,7 +12,7 @@ from paimon_lake.loads.lag import lag
 from paimon_lake.loads.ledger.ledger import read_ledger
 from paimon_lake.loads.lookup.due_rows import due_now
 from paimon_lake.loads.postgres import postgres_changes
-from paimon_lake.steps.audit import audit_loads
+from paimon_lake.steps.audits.audit import audit_loads
 from tests.support.postgres import PASSWORD
 
 NAME, WAITING, REJECTS = "shop.w", "shop.w__waiting_p", "shop.w__rejects_p"

@@ -16,7 +16,7 @@ from paimon_lake.loads.ledger.load_snapshot import loads_of
 from paimon_lake.loads.postgres import postgres_changes as loading
 from paimon_lake.loads.postgres.release import release
 from paimon_lake.sources.postgres.lsn import lsn_of
-from paimon_lake.steps.audit import audit
+from paimon_lake.steps.audits.audit import audit
 from tests.support.postgres import PASSWORD
 
 LARGE = "(SELECT string_agg(md5(k::text || {}), '') FROM generate_series(1, 300) AS k)"

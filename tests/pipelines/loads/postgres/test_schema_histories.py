@@ -11,7 +11,7 @@ import contextlib
 import pytest
 
 from paimon_lake.loads.postgres import postgres_changes as loading
-from paimon_lake.loads.schema_changes import TableAltered
+from paimon_lake.loads.shapes.schema_changes import TableAltered
 from paimon_lake.protocol import PipelineError, TablesFailed
 from tests.pipelines.loads.postgres.histories import PLACES, WideningHistory, complete, die, dying, seeds
 from tests.pipelines.loads.postgres.test_histories import copy_while_sessions_write

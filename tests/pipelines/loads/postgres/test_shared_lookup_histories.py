@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from paimon_lake.steps.audit import audit_loads
+from paimon_lake.steps.audits.audit import audit_loads
 from tests.pipelines.loads.postgres.shared import SharedLake, shared_lake
 from tests.pipelines.loads.postgres.test_shared_lookups import customers, declare
 from tests.support.postgres import PASSWORD

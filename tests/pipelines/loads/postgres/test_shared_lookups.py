@@ -11,10 +11,10 @@ import pytest
 
 from paimon_core.group.store import GroupStore
 from paimon_lake.loads import load as commits
-from paimon_lake.loads.left_versions import left_versions, release_versions
+from paimon_lake.loads.groups.left_versions import left_versions, release_versions
 from paimon_lake.protocol import PipelineError, TablesFailed
 from paimon_lake.sources.postgres import server as servers
-from paimon_lake.steps.audit import audit_loads
+from paimon_lake.steps.audits.audit import audit_loads
 from tests.pipelines.loads.postgres.shared import SharedLake, shared_lake
 from tests.support.postgres import PASSWORD
 

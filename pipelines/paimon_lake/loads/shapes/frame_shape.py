@@ -17,7 +17,7 @@ from paimon_core.schema import DataField
 from paimon_core.types import parse_type
 from paimon_lake.declarations.sources.kinds import Kinds
 from paimon_lake.loads.rejected.reject_partitions import RejectPartitions
-from paimon_lake.loads.row_shape import kind_texts, without_deleted
+from paimon_lake.loads.shapes.row_shape import kind_texts, without_deleted
 from paimon_lake.protocol import KIND, PipelineError
 from paimon_lake.sources.files.columnar import reason_of, row_text
 from paimon_lake.sources.files.columns import accepting, arrow_field, exact_type

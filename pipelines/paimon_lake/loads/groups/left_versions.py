@@ -18,7 +18,7 @@ from paimon_core.group.group import Group
 from paimon_core.group.record import ABANDONED
 from paimon_lake.checks.text import many
 from paimon_lake.declarations import Settings
-from paimon_lake.loads.group_versions import DECLARED
+from paimon_lake.loads.groups.group_versions import DECLARED
 from paimon_lake.loads.postgres.shared_slot import LSN
 from paimon_lake.protocol import PipelineError
 from paimon_lake.tables import open_lake

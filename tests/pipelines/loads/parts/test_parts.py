@@ -13,9 +13,9 @@ from paimon_lake.loads.ledger.ledger import read_ledger
 from paimon_lake.overview import lake_text, overviews
 from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError
 from paimon_lake.steps.apply import apply
-from paimon_lake.steps.audit import audit
-from paimon_lake.steps.expiry import expire
-from paimon_lake.steps.maintenance import tag
+from paimon_lake.steps.audits.audit import audit
+from paimon_lake.steps.upkeep.expiry import expire
+from paimon_lake.steps.upkeep.maintenance import tag
 from tests.support.lakes import SmallLake
 
 NAME = "dwd.flight"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from paimon_lake.checks import CheckContext, CheckResult, load_records, run_checks
 from paimon_lake.declarations import Settings, TableSpec
-from paimon_lake.declarations.checks import Check, LagCheck, SqlCheck
+from paimon_lake.declarations.tables.checks import Check, LagCheck, SqlCheck
 from paimon_lake.loads.lag import lag
 from paimon_lake.overview import existing
 from paimon_lake.session import Spark

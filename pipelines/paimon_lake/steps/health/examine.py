@@ -13,7 +13,7 @@ from paimon_core.health.page.picture import pictures
 from paimon_core.health.thresholds import Thresholds
 from paimon_lake.check_result import Severity
 from paimon_lake.declarations import Settings
-from paimon_lake.steps.doctor import finding_text
+from paimon_lake.steps.health.doctor import finding_text
 from paimon_lake.tables import open_table
 
 _MOST_TOLD = 3

@@ -18,7 +18,7 @@ from paimon_lake.declarations.part_spec import PartSpec, load_specs
 from paimon_lake.loads.failures import BatchFailed, reason
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.load_result import ADDED, worst_results
-from paimon_lake.loads.part_states import part_states
+from paimon_lake.loads.parts.part_states import part_states
 from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult
 from paimon_lake.session import Spark
 from paimon_lake.tables import TableState, open_table, result_of, state_of

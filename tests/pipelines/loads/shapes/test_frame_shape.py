@@ -12,7 +12,7 @@ from paimon_core.errors import SchemaMismatch
 from paimon_core.schema import DataField
 from paimon_core.types import parse_type
 from paimon_lake.declarations.sources.kinds import Kinds
-from paimon_lake.loads.frame_shape import FrameShape
+from paimon_lake.loads.shapes.frame_shape import FrameShape
 
 
 def shape(kinds: Kinds | None = None, **columns: str) -> FrameShape:

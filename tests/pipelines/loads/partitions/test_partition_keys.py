@@ -9,8 +9,8 @@ import pytest
 
 from paimon_core.types import parse_type
 from paimon_lake.declarations import TableSpec
-from paimon_lake.declarations.partitions import Partitions
-from paimon_lake.loads.partition_keys import check_key, keys_of_values, window
+from paimon_lake.declarations.tables.partitions import Partitions
+from paimon_lake.loads.partitions.partition_keys import check_key, keys_of_values, window
 from paimon_lake.protocol import PipelineError
 
 NOW = datetime(2024, 2, 1, 4, 30, tzinfo=UTC)  # a Thursday; 5:30 in Berlin, 23:30 of the day before in New York

@@ -12,16 +12,16 @@ from paimon_core.metadata.latest_snapshot import latest_entries
 from paimon_lake.checks import CheckContext, CheckResult, load_records, run_check, run_checks
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement.tables import inputs_of
-from paimon_lake.declarations.checks import RowCountCheck, UniqueCheck
 from paimon_lake.declarations.part_spec import load_specs, part_names
+from paimon_lake.declarations.tables.checks import RowCountCheck, UniqueCheck
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.inputs.stale_text import stale_text
 from paimon_lake.loads.ledger.load_properties import part_of
 from paimon_lake.loads.lookup.waiting_table import waiting_text
 from paimon_lake.protocol import PipelineError
-from paimon_lake.steps.examine import examine
-from paimon_lake.steps.rejects_upkeep import lost_rejects, tables_beside
-from paimon_lake.steps.row_account import account_of
+from paimon_lake.steps.audits.row_account import account_of
+from paimon_lake.steps.health.examine import examine
+from paimon_lake.steps.upkeep.rejects_upkeep import lost_rejects, tables_beside
 from paimon_lake.tables import open_table
 
 

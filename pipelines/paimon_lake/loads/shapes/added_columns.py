@@ -13,7 +13,7 @@ from paimon_core.types import DataType
 from paimon_lake.declarations.part_spec import PartSpec
 from paimon_lake.declarations.sources.kafka import KafkaSource
 from paimon_lake.declarations.sources.source import FilesSource
-from paimon_lake.loads.schema_changes import hold, hold_in_part
+from paimon_lake.loads.shapes.schema_changes import hold, hold_in_part
 from paimon_lake.loads.step import LoadStep
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files.events.new_columns import column_types

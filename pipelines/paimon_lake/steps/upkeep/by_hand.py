@@ -12,7 +12,7 @@ from paimon_core.table.table import Table
 from paimon_lake.declarations import Settings
 from paimon_lake.protocol import PipelineError, StepResult, plain, some
 from paimon_lake.session import Spark
-from paimon_lake.steps.maintenance import of_partitions, tag
+from paimon_lake.steps.upkeep.maintenance import of_partitions, tag
 from paimon_lake.tables import open_table, result_of, state_of
 
 

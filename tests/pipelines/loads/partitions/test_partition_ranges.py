@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from paimon_lake.declarations import TableSpec
-from paimon_lake.loads.partition_ranges import Asked, asked_keys
+from paimon_lake.loads.partitions.partition_ranges import Asked, asked_keys
 from paimon_lake.protocol import PipelineError
 
 NOW = datetime(2024, 3, 3, 12, tzinfo=UTC)

@@ -15,7 +15,7 @@ from paimon_core.predicate import Predicate
 from paimon_core.table.view import TableView
 from paimon_core.types import TypeRoot
 from paimon_lake.declarations import TableSpec
-from paimon_lake.declarations.partitions import KEY_FORMATS, Partitions
+from paimon_lake.declarations.tables.partitions import KEY_FORMATS, Partitions
 from paimon_lake.protocol import PipelineError
 
 

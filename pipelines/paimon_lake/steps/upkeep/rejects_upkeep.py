@@ -16,10 +16,10 @@ from paimon_lake.loads.lookup.waiting_table import publish_waiting
 from paimon_lake.loads.rejected.rejects import publish_before_expiry
 from paimon_lake.protocol import StepResult
 from paimon_lake.session import Spark
-from paimon_lake.steps.check_and_rollback import fsck
-from paimon_lake.steps.expiry import expire
-from paimon_lake.steps.maintenance import compact
-from paimon_lake.steps.sweep import sweep
+from paimon_lake.steps.audits.check_and_rollback import fsck
+from paimon_lake.steps.upkeep.expiry import expire
+from paimon_lake.steps.upkeep.maintenance import compact
+from paimon_lake.steps.upkeep.sweep import sweep
 from paimon_lake.tables import open_lake, open_table
 
 

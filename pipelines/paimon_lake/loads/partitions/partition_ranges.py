@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from paimon_lake.declarations import TableSpec
-from paimon_lake.declarations.partitions import KEY_FORMATS, Partitions
-from paimon_lake.loads.partition_keys import check_key, is_later, moved, window
+from paimon_lake.declarations.tables.partitions import KEY_FORMATS, Partitions
+from paimon_lake.loads.partitions.partition_keys import check_key, is_later, moved, window
 from paimon_lake.protocol import PipelineError
 
 RANGE = ".."
