@@ -35,6 +35,8 @@ _MANY_ROWS = 1 << 17
 """The minimum number of rows whose columns are copied by several threads."""
 _LONG_BYTES = 1 << 10
 """Rows with more bytes than this on average are called long."""
+_FIRST_ROWS = 1 << 12
+"""The number of rows whose keys are compared first: rows in random order are then found without codes for all keys."""
 
 
 _Result = TypeVar("_Result")
@@ -99,6 +101,7 @@ class WriteBuffer:
         self._tables: list[pa.Table] = []
         self._bytes = 0
         self._runs: list[StoredRun] = []
+        self._last_key: pa.Table | None = None
 
     def add(self, rows: pa.Table) -> None:
         """Append rows, in arrival order, with their key, sequence, kind and value columns."""
@@ -138,6 +141,30 @@ class WriteBuffer:
         yield from self._merged(runs, self._drained)
         self._delete(self._runs)
         self._runs = []
+
+    def drain_ascending(self) -> Iterator[Drained] | None:
+        """Return what ``drain`` yields, if the rows arrived by ascending key and no key is there twice.
+
+        The first key must also be greater than the keys that this method has returned before. None, and the buffer is
+        not changed, if this is not so, if the buffer is empty, or if it has stored runs.
+        """
+        if self._runs or not self._tables:
+            return None
+        rows = pa.concat_tables(self._tables)
+        keys = rows.select(self._key)
+        before = [] if self._last_key is None else [self._last_key]
+        if not all(self._ascends([*before, some]) for some in (keys.slice(0, _FIRST_ROWS), keys)):
+            return None
+        self._tables, self._bytes = [], 0
+        self._last_key = keys.take([len(keys) - 1])  # a slice would hold all keys in memory
+        if self._engine.keeps_last:  # the one row of each key is its result
+            return iter([Drained(rows, rows if self._keeps_raw else None)])
+        places = np.arange(len(rows) + 1)
+        return starmap(self._drained, _parts(rows, Groups(places[:-1], places[:-1], places[1:])))
+
+    def _ascends(self, keys: Sequence[pa.Table]) -> bool:
+        words = KeyWords.of(pa.concat_tables(keys), self._key)
+        return words.is_ascending(0, len(words))
 
     @property
     def drains_together(self) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from threading import Semaphore
 from typing import Protocol, cast
 
 import numpy as np
@@ -14,15 +15,22 @@ from paimon_core.datafile.writing.rolling_writer import RollingWriter
 from paimon_core.datafile.writing.table_files import rolling_writer
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.merge_order import MergeOrder
-from paimon_core.lsm.write_buffer import WriteBuffer, drain_together
+from paimon_core.lsm.write_buffer import Drained, WriteBuffer, drain_together
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.options import COMBINING_ENGINES
+from paimon_core.parallel_work import thread_count
 from paimon_core.schema import VALUE_KIND
 from paimon_core.write.spill import SpillSpace
 
 _SMALL_BYTES = 1 << 16
 """The maximum number of buffered bytes of a small bucket; small buckets are sorted and merged together."""
+_STREAMED_BYTES = 16 << 20
+"""The minimum number of buffered bytes that are written to an open file, because they become their own row groups."""
+_TOGETHER = 64
+"""The largest number of small buckets that one merge combines."""
+STREAMS = 8
+"""The number of buckets of a writer with open files: in an object store each buffers up to two parts of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,10 @@ class KeyedBucketWriter:
     of disjoint files. When ``space`` is None or full, each flush writes separate files. With ``changelog`` and
     changelog-producer = input, every row is also written to changelog files: not merged, sorted by key, and rows of one
     key in merge order (format 10.1).
+
+    As long as rows arrive by ascending key, ``flush`` writes them to files that stay open instead: they are neither
+    spilled nor merged. When the order breaks, these files are closed, and later rows are spilled. ``streams`` limits
+    how many buckets do this at the same time.
     """
 
     def __init__(
@@ -84,8 +96,9 @@ class KeyedBucketWriter:
         partition: bytes,
         bucket: int,
         first_sequence: int,
-        space: SpillSpace | None,
         engine: MergeEngine,
+        space: SpillSpace | None,
+        streams: Semaphore,
         *,
         changelog: bool,
     ) -> None:
@@ -105,7 +118,12 @@ class KeyedBucketWriter:
             folds_early=options["merge-engine"] not in COMBINING_ENGINES and not options["ignore-delete"],
         )
         self._files = BucketFiles()
+        self._data: RollingWriter | None = None
+        self._changelog: RollingWriter | None = None
         self._writers: list[RollingWriter] = []
+        self._streams = streams
+        self._is_streaming = False
+        self._ascends = True
 
     @property
     def buffered_bytes(self) -> int:
@@ -124,8 +142,11 @@ class KeyedBucketWriter:
         self._buffer.add(pa.Table.from_arrays(columns, names=names))
 
     def flush(self) -> None:
-        """Spill the rows in memory; if there is no space, write all rows, including spilled rows, to level-0 files."""
-        if not self._buffer.spill():
+        """Free the memory: append the rows to open files, or spill them.
+
+        If there is no space to spill, all rows, including spilled rows, are written to level-0 files.
+        """
+        if not self._stream() and not self._buffer.spill():
             self.finish()
 
     def spill_long(self) -> None:
@@ -133,19 +154,53 @@ class KeyedBucketWriter:
         self._buffer.spill_long()
 
     def finish(self) -> None:
-        """Merge all rows into new level-0 files with disjoint key ranges."""
-        data = changelog = None
-        for rows in self._buffer.drain():
+        """Write all rows and close the files; rows that were spilled become files with disjoint key ranges."""
+        rows = self._buffer.drain_ascending() if self._ascends else None
+        if rows is None:
+            self._close_files()
+            rows = self._buffer.drain()
+        self._write_files(rows)
+        self._close_files()
+
+    def _stream(self) -> bool:
+        """Append the rows in memory to open files and return True, if they are many and their keys ascend."""
+        if not self._ascends or self._buffer.nbytes < _STREAMED_BYTES:
+            return False
+        if not self._is_streaming and not self._streams.acquire(blocking=False):
+            return False
+        self._is_streaming = True
+        rows = self._buffer.drain_ascending()
+        if rows is None:
+            self._ascends = False
+            self._close_files()
+            return False
+        self._write_files(rows)
+        for writer in filter(None, (self._data, self._changelog)):
+            writer.flush()
+        return True
+
+    def _write_files(self, drained: Iterator[Drained]) -> None:
+        for rows in drained:
             if rows.raw is not None:
-                changelog = changelog or self._rolling_writer(changelog=True)
-                changelog.write(rows.raw)
-            data = data or self._rolling_writer()
-            data.write(rows.merged)
+                self._changelog = self._changelog or self._rolling_writer(changelog=True)
+                self._changelog.write(rows.raw)
+            self._data = self._data or self._rolling_writer()
+            self._data.write(rows.merged)
             del rows  # free the memory of the rows before the next rows are created
-        done = self._files
+
+    def _close_files(self) -> None:
+        """Close the open files; later rows are written to other files."""
+        done, data, changelog = self._files, self._data, self._changelog
+        self._data = self._changelog = None
         self._files = BucketFiles(
             (*done.data, *(data.close() if data else ())), (*done.changelog, *(changelog.close() if changelog else ()))
         )
+        self._stop_streaming()
+
+    def _stop_streaming(self) -> None:
+        if self._is_streaming:
+            self._is_streaming = False
+            self._streams.release()
 
     @property
     def is_small(self) -> bool:
@@ -173,7 +228,8 @@ class KeyedBucketWriter:
         for writer in self._writers:
             writer.abort()
         self._writers.clear()
-        self._files = BucketFiles()
+        self._files, self._data, self._changelog = BucketFiles(), None, None
+        self._stop_streaming()
 
     def _rolling_writer(self, *, changelog: bool = False) -> RollingWriter:
         writer = rolling_writer(self._context, self._partition, self._bucket, level=0, changelog=changelog)
@@ -246,3 +302,20 @@ class AppendBucketWriter(StreamWriter):
         """Write rows to the open file; in fixed buckets, the sequence numbers of the rows continue."""
         super().write(rows)
         self._next_sequence += 0 if self._restarts else len(rows)
+
+
+def in_groups(writers: Sequence[BucketWriter]) -> list[Sequence[BucketWriter]]:
+    """Group the writers for ``finish``: small buckets together, but in enough groups for all threads."""
+    small = [w for w in writers if isinstance(w, KeyedBucketWriter) and w.is_small]
+    step = max(1, min(_TOGETHER, len(small) // (4 * thread_count(len(small) + 1))))
+    known = set(map(id, small))
+    alone: list[Sequence[BucketWriter]] = [[w] for w in writers if id(w) not in known]
+    return [*alone, *(small[start : start + step] for start in range(0, len(small), step))]
+
+
+def finish(writers: Sequence[BucketWriter]) -> None:
+    """Finish one writer, or several small ones with one merge."""
+    if len(writers) == 1:
+        writers[0].finish()
+    else:
+        KeyedBucketWriter.finish_together(cast(Sequence[KeyedBucketWriter], writers))

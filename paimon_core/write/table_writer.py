@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from threading import Semaphore
 from types import TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,12 +25,19 @@ from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.table_identity import check_same_table
-from paimon_core.parallel_work import run_parallel, thread_count
+from paimon_core.parallel_work import run_parallel
 from paimon_core.progress_meter import meter
 from paimon_core.schema import RETRACTS, VALUE_KIND, RowKind
 from paimon_core.storage.paths import POSTPONE_BUCKET
 from paimon_core.write.bucket_assigner import BucketAssigner, IndexUpdate
-from paimon_core.write.bucket_writer import AppendBucketWriter, BucketWriter, KeyedBucketWriter
+from paimon_core.write.bucket_writer import (
+    STREAMS,
+    AppendBucketWriter,
+    BucketWriter,
+    KeyedBucketWriter,
+    finish,
+    in_groups,
+)
 from paimon_core.write.bucketing import BucketRows, split_by_bucket
 from paimon_core.write.default_values import conform_with_defaults
 from paimon_core.write.partition_assigner import LiveKeys, PartitionAssigner
@@ -48,8 +56,6 @@ _MOST_BYTES = 32 << 20
 _SHARED_PART = 8
 """The buffers of several buckets may be slices of one table. Such tables use at most 1/_SHARED_PART of the memory; the
 rows of further tables are copied for each bucket."""
-_TOGETHER = 64
-"""The largest number of small buckets that one merge combines."""
 
 
 class TableWriter(Displayed):
@@ -80,6 +86,7 @@ class TableWriter(Displayed):
         self._memory_bytes: int = context.options["write-buffer-size"]
         self._part_bytes = min(_MOST_BYTES, max(_LEAST_BYTES, self._memory_bytes // 4))
         self._space = SpillSpace.of(context.options)
+        self._streams = Semaphore(STREAMS)
         self._buckets: dict[tuple[bytes, int], BucketWriter] = {}
         self._shared_bytes = 0
         self._lane = lane
@@ -272,7 +279,8 @@ class TableWriter(Displayed):
             return PostponeWriter(self._context, partition)
         place = (self._context, partition, bucket, self._sequences.first(partition, bucket))
         if self._context.is_keyed:
-            return KeyedBucketWriter(*place, self._space, self._engine, changelog=not self._ignore_existing)
+            shared = (self._engine, self._space, self._streams)
+            return KeyedBucketWriter(*place, *shared, changelog=not self._ignore_existing)
         return AppendBucketWriter(*place)
 
     def flush(self) -> list[CommitMessage]:
@@ -294,7 +302,7 @@ class TableWriter(Displayed):
         check_same_table(self._context, otherwise=self.abort)
         writers = list(self._buckets.values())
         self._run_on_each([w for w in writers if isinstance(w, KeyedBucketWriter)], lambda w: w.spill_long())
-        self._run_on_each(_batches(writers), _finish)
+        self._run_on_each(in_groups(writers), finish)
         check_same_table(self._context, otherwise=self.abort)
         total, assigner = self._context.options["bucket"], self._assigner
         assignments = {} if assigner is None else {p: assigner.assignment(p) for p, _ in self._buckets}
@@ -382,19 +390,3 @@ class TableWriter(Displayed):
         except StorageError:
             if error is None:
                 raise  # otherwise the error of the block is raised
-
-
-def _batches(writers: Sequence[BucketWriter]) -> list[Sequence[BucketWriter]]:
-    """Group the writers for ``_finish``: small buckets together, but in enough groups for all threads."""
-    small = [w for w in writers if isinstance(w, KeyedBucketWriter) and w.is_small]
-    step = max(1, min(_TOGETHER, len(small) // (4 * thread_count(len(small) + 1))))
-    known = set(map(id, small))
-    alone: list[Sequence[BucketWriter]] = [[w] for w in writers if id(w) not in known]
-    return [*alone, *(small[start : start + step] for start in range(0, len(small), step))]
-
-
-def _finish(writers: Sequence[BucketWriter]) -> None:
-    if len(writers) == 1:
-        writers[0].finish()
-    else:
-        KeyedBucketWriter.finish_together(cast(Sequence[KeyedBucketWriter], writers))

@@ -66,7 +66,11 @@ def parts_of(rows, takes_retracts, cuts):
 
 
 def drained(buffer):
-    found = list(buffer.drain())
+    return rows_of(buffer.drain())
+
+
+def rows_of(drained):
+    found = list(drained)
     merged = [row for part in found for row in part.merged.to_pylist()]
     return merged, [row for part in found if part.raw is not None for row in part.raw.to_pylist()]
 
@@ -106,3 +110,34 @@ def test_spilled_or_not_the_rows_are_the_same(rows, options, cuts, last_stays, k
         assert drained(pieces) == drained(whole)
     assert space.used_bytes == 0
     space.close()
+
+
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    rows=ROWS,
+    options=st.sampled_from(ENGINES),
+    cuts=st.lists(st.integers(0, 30), max_size=6),
+    sorts=st.booleans(),
+    keeps_raw=st.booleans(),
+    first_rows=st.sampled_from([1, 3, 100]),
+)
+def test_parts_drain_by_ascending_key_only_if_they_arrived_so(rows, options, cuts, sorts, keeps_raw, first_rows):
+    parsed = TableOptions.parse(options, creating=True)
+    engine = merge_engine(new_schema(SCHEMA, primary_key=["k"], options=options), parsed)
+    how = (["_KEY_k"], MergeOrder.of(parsed), engine)
+    buffer, last = WriteBuffer(*how, keeps_raw=keeps_raw), -1
+    rows = sorted({row[0]: row for row in rows}.values()) if sorts else rows
+    with mock.patch.object(write_buffer, "_FIRST_ROWS", first_rows):
+        for part in parts_of(rows, options["merge-engine"] == "deduplicate", cuts):
+            keys = [last, *part["_KEY_k"].to_pylist()]
+            whole = WriteBuffer(*how, keeps_raw=keeps_raw)
+            for some in (buffer, whole):
+                some.add(part)
+            found = buffer.drain_ascending()
+            assert (found is not None) == (len(part) > 0 and all(a < b for a, b in pairwise(keys)))
+            if found is None:
+                assert buffer.nbytes == whole.nbytes
+                buffer.discard()
+                continue
+            assert rows_of(found) == rows_of(whole.drain())
+            last = keys[-1]

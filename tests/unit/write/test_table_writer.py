@@ -10,7 +10,7 @@ import pytest
 import paimon_core as paimon
 from paimon_core.datafile.writing.rolling_writer import RollingWriter
 from paimon_core.errors import InvalidRequest, StorageError
-from paimon_core.write import table_writer
+from paimon_core.write import bucket_writer, table_writer
 from paimon_core.write.bucketing import split_by_bucket
 from paimon_core.write.spill import SpillSpace
 
@@ -90,6 +90,72 @@ def test_without_spill_each_full_buffer_is_a_file(create, scratch, options):
     assert len(message.new_files) == (4 if "write-buffer-spillable" in options else 2)
     assert os.listdir(scratch) == []
     assert table.scan().to_arrow().sort_by("k").to_pylist() == expected(4)
+
+
+@pytest.fixture
+def streams(monkeypatch):
+    """Append rows to open files, also if they are few; return the sizes of the runs that are spilled nevertheless."""
+    spilled, put = [], SpillSpace.put
+    monkeypatch.setattr(bucket_writer, "_STREAMED_BYTES", 1)
+    monkeypatch.setattr(SpillSpace, "put", lambda *given: spilled.append(put(*given)) or spilled[-1])
+    return spilled
+
+
+@pytest.mark.parametrize("producer", ["none", "input"])
+def test_rows_that_arrive_by_key_are_not_spilled(create, streams, producer):
+    table = create(**{"changelog-producer": producer})
+    with table.writer() as writer:
+        for start in range(0, 40, 10):
+            writer.write(rows(*[(k, 0, f"{k}") for k in range(start, start + 10)]))
+        assert streams == []
+        (message,) = writer.flush()
+        table.commit([message])
+    (file,) = message.new_files
+    assert (file.row_count, file.min_sequence_number, file.max_sequence_number) == (40, 0, 39)
+    assert [f.row_count for f in message.changelog_files] == ([40] if producer == "input" else [])
+    assert table.scan().to_arrow()["v"].to_pylist() == [f"{k}" for k in range(40)]
+
+
+def test_where_the_order_breaks_later_rows_are_spilled_and_win(create, streams):
+    table = create()
+    with table.writer() as writer:
+        for start in (0, 10, 5, 20, 15):
+            writer.write(rows(*[(k, start, "v") for k in range(start, start + 10)]))
+        assert [run.rows for run in streams] == [10, 10, 10]
+        (message,) = writer.flush()
+        table.commit([message])
+    assert [file.row_count for file in message.new_files] == [20, 25]
+    orders = {k: s for start in (0, 10, 5, 20, 15) for k, s in zip(range(start, start + 10), [start] * 10, strict=True)}
+    assert table.scan().to_arrow().sort_by("k")["s"].to_pylist() == [orders[k] for k in range(30)]
+
+
+def test_abort_deletes_files_that_are_open(create, streams):
+    table = create(**{"changelog-producer": "input", "target-file-row-num": "3"})
+    writer = table.writer()
+    writer.write(rows(*[(k, 0, "v") for k in range(10)]))
+    writer.write(rows(*[(k, 0, "v") for k in range(10, 20)]))
+    assert streams == []
+    assert len(data_files(table)) > 4
+    writer.abort()
+    assert data_files(table) == []
+
+
+def test_few_buckets_have_open_files(create, streams, monkeypatch):
+    monkeypatch.setattr(table_writer, "STREAMS", 2)
+    table = create(bucket="4")
+    with table.writer() as writer:
+        for start in range(0, 400, 100):
+            writer.write(rows(*[(k, 0, "v") for k in range(start, start + 100)]))
+        assert sum(run.rows for run in streams) > 100
+        messages = writer.flush()
+        assert [len(message.new_files) for message in messages] == [1] * 4
+        table.commit(messages)
+        streams.clear()
+        for start in range(400, 600, 100):
+            writer.write(rows(*[(k, 0, "v") for k in range(start, start + 100)]))
+        assert sum(run.rows for run in streams) < 200, "no file may be open after a flush"
+        table.commit(writer.flush())
+    assert table.scan().count() == 600
 
 
 def test_abort_leaves_neither_files_nor_spilled_rows(create, scratch):
