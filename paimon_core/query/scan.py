@@ -284,7 +284,7 @@ def _proved(context: TableContext, snapshot: Snapshot, *, pinned: bool) -> Snaps
             return chosen
         chosen = context.snapshots.latest()
     raise SnapshotNotFound(
-        f"the latest snapshot of table {context.name} was replaced at each of {SNAPSHOT_TRIES} attempts: a rollback, an "
-        "expiry or a deletion of the branch is in progress. Repeat the read",
+        f"the latest snapshot of table {context.name} was replaced at each of {SNAPSHOT_TRIES} attempts: a rollback, "
+        "an expiry or a deletion of the branch is in progress. Repeat the read",
         table=context.name,
     )
