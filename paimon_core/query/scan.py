@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from paimon_core.argument_checks import at_least_one
 from paimon_core.display import Displayed, Summary, named
-from paimon_core.errors import InvalidRequest, SnapshotNotFound
+from paimon_core.errors import InvalidRequest, SnapshotNotFound, shown
 from paimon_core.frames.duckdb_view import register
 from paimon_core.frames.lazy_frame import lazy_frame
 from paimon_core.frames.pandas_frames import in_chunks, to_pandas
@@ -243,7 +243,7 @@ def new_scan(
     if columns is not None and (isinstance(columns, str) or not _are_names(columns)):
         raise InvalidRequest(f"columns must be a list of names, not {columns!r:.60}")
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
-        raise InvalidRequest(f"limit must be a whole number of rows from 0, not {limit!r}", limit=limit)
+        raise InvalidRequest(f"limit must be a whole number of rows from 0, not {shown(limit, 60)}", limit=limit)
     names = tuple(columns) if columns is not None else tuple(context.schema.names)
     if not set(TRACKING_NAMES).isdisjoint(names):
         context = context.tracked()
