@@ -5,7 +5,10 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-from paimon_core.errors import InvalidRequest
+from paimon_core.errors import InvalidRequest, shown
+
+_BOUND = 2**63
+"""Paimon stores times, watermarks and ids in 64 bits."""
 
 
 def epoch_millis(time: Any) -> int:
@@ -27,8 +30,8 @@ def epoch_millis(time: Any) -> int:
         except (ValueError, OverflowError, OSError) as error:
             raise InvalidRequest(f"time {time} cannot be converted to epoch milliseconds: {error}") from None
     if isinstance(time, int) and not isinstance(time, bool):
-        return time
-    raise InvalidRequest(f"time must be a datetime, a date, ISO text or epoch milliseconds, not {time!r:.60}")
+        return whole("time", time)
+    raise InvalidRequest(f"time must be a datetime, a date, ISO text or epoch milliseconds, not {shown(time, 60)}")
 
 
 def as_millis(name: str, value: object) -> int:
@@ -39,10 +42,20 @@ def as_millis(name: str, value: object) -> int:
 
 
 def whole(name: str, value: object) -> int:
-    """Return a whole number unchanged; raises InvalidRequest, which names the argument, for anything else."""
+    """Return a whole number of 64 bits unchanged; raises InvalidRequest, which names the argument, otherwise."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise InvalidRequest(f"{name} must be a whole number, not {value!r:.60}")
+        raise InvalidRequest(f"{name} must be a whole number, not {shown(value, 60)}")
+    if not -_BOUND <= value < _BOUND:
+        raise InvalidRequest(f"{name} must be a whole number of 64 bits, not {shown(value, 60)}")
     return value
+
+
+def parsed_id(text: str, name: str) -> int:
+    """Return the number in a text of digits; raises InvalidRequest, which names the argument, for more than 64 bits."""
+    digits = text.lstrip("0") or "0"
+    if not digits.isdecimal() or len(digits) > len(str(_BOUND)) or int(digits) >= _BOUND:
+        raise InvalidRequest(f"{name} must be a whole number of 64 bits, not {shown(text, 60)}")
+    return int(digits)
 
 
 def at_least_one(name: str, value: int | None, default: int) -> int:
@@ -50,5 +63,5 @@ def at_least_one(name: str, value: int | None, default: int) -> int:
     if value is None:
         return default
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InvalidRequest(f"{name} must be a whole number from 1, not {value!r}")
+        raise InvalidRequest(f"{name} must be a whole number from 1, not {shown(value, 60)}")
     return value

@@ -60,6 +60,11 @@ LONGEST_MESSAGE = 1_000
 _LINE_END = re.compile(r"\s*[\r\n]\s*")
 _LONG_WORD = re.compile(r"\S{121,}")
 _LONG_COMPONENT = re.compile(r"[^/]{256,}")
+_TOO_MANY_DIGITS = re.compile(
+    r"Exceeds the limit \((\d+) digits\) for integer string conversion(: value has \d+ digits)?; "
+    r"use sys\.set_int_max_str_digits\(\) to increase the limit"
+)
+"""The error of Python for a number that is too long to be parsed or written."""
 _SECRET = re.compile(r"secret|password|credential|token|access.?key|account.?key|sas", re.IGNORECASE)
 _HIDDEN = "***"
 _SHOWN_OF_A_WORD = 80
@@ -72,11 +77,17 @@ def names_a_secret(option: str) -> bool:
 
 
 def shown(value: object, length: int = 120) -> str:
-    """Return the repr of a value for a message, cut to ``length`` characters; its type if it is nested too deep."""
+    """Return the repr of a value for a message, cut to ``length`` characters.
+
+    Of a value that is nested too deep, or has a number of thousands of digits, only the type is returned.
+    """
     try:
         return repr(value)[:length]
     except RecursionError:
         return f"a {type(value).__name__} that is nested too deep to be shown"
+    except ValueError:  # Python refuses to write such a number
+        holder = "" if isinstance(value, int) else f"a {type(value).__name__} with "
+        return f"{holder}a number of thousands of digits"
 
 
 class PaimonError(Exception):
@@ -117,6 +128,7 @@ def _shown(message: str) -> str:
     if not message.isprintable():
         message = _LINE_END.sub(" ", message.strip())
         message = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
+    message = _TOO_MANY_DIGITS.sub(r"a number has more than \1 digits", message)
     message = _LONG_WORD.sub(_shortened, message)
     if len(message) <= LONGEST_MESSAGE:
         return message

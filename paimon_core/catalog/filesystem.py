@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import uuid
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -29,6 +31,7 @@ from paimon_core.errors import (
     StorageError,
     UnsupportedFeature,
 )
+from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.manifest_cache import ManifestCache
 from paimon_core.schema import TableSchema
 from paimon_core.storage.external_roots import NO_ROOTS, ExternalRoots
@@ -39,6 +42,8 @@ from paimon_core.table.table import Table
 if TYPE_CHECKING:
     from paimon_core.group.group import Group
 
+HIDDEN = ".create-"
+"""The beginning of the name of a directory, beside tables, in which ``create_at_once`` prepares a table."""
 _ROUNDS = 5
 """The maximum number of times that ``drop_database`` lists the entries of the database and deletes them."""
 
@@ -174,13 +179,46 @@ class FilesystemCatalog(Displayed, Catalog):
 
     def _create_table(self, identifier: Identifier, schema: TableSchema, ignore_if_exists: bool) -> Table:
         """Create the table by creating its schema file: the table exists as soon as this file exists."""
-        name = str(identifier)
         context = self._places.context(identifier, schema)
+        if self._may_create(identifier, context) and context.schemas.publish(schema):
+            return Table(context)
+        if ignore_if_exists:
+            return self.table(str(identifier))
+        raise AlreadyExists(f"table {identifier} already exists", table=str(identifier))
+
+    def create_at_once(
+        self, identifier: Identifier, schema: TableSchema, fill: Callable[[TableContext], None]
+    ) -> Table:
+        """Create a table with everything that ``fill`` writes, by one rename: until then no process finds the table.
+
+        ``fill`` gets the context of the table in a hidden directory, and must write its schemas too; the rename is an
+        atomic step of the local disk. After an error the table does not exist and the directory is deleted. Raises
+        AlreadyExists, also when another process creates the table meanwhile: its table stays as it is.
+        """
+        context = self._places.context(identifier, schema)
+        if not self._may_create(identifier, context):
+            raise AlreadyExists(f"table {identifier} already exists", table=str(identifier))
+        root = context.paths.root
+        hidden = f"{database_path(self.warehouse, identifier.database)}/{HIDDEN}{uuid.uuid4()}"
+        staged = f"{hidden}/{identifier.table}"
+        try:
+            fill(TableContext.of(context.name, self.storage, staged, schema))
+            self.storage.remove_empty_directory(root)
+            self._move(staged, root, identifier)
+        finally:
+            with contextlib.suppress(StorageError):
+                self.storage.delete_directory(hidden)
+        return self.table(str(identifier))
+
+    def _may_create(self, identifier: Identifier, context: TableContext) -> bool:
+        """Whether no table of this name exists; raises the errors of ``create_table`` for what cannot be created."""
+        name = str(identifier)
         from paimon_core.catalog.definition import check_definition
 
         check_definition(context)
         self._check_database(identifier.database)
-        if context.schemas.latest() is None:
+        is_new = context.schemas.latest() is None
+        if is_new:
             new_name(identifier.table, "table", self.list_tables(identifier.database))
             if not is_free(self.storage, context.paths.root):
                 raise InvalidRequest(
@@ -194,11 +232,7 @@ class FilesystemCatalog(Displayed, Catalog):
                     table=name,
                     path=context.paths.root,
                 )
-            if context.schemas.publish(schema):
-                return Table(context)
-        if ignore_if_exists:
-            return self.table(name)
-        raise AlreadyExists(f"table {name} already exists", table=name)
+        return is_new
 
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
         """Delete a table with all of its files, or complete an interrupted drop, even a drop by another program.
@@ -223,6 +257,23 @@ class FilesystemCatalog(Displayed, Catalog):
         if not self.database_exists(identifier.database):
             return no_database(identifier.database, self.warehouse, self.list_databases())
         return no_table(identifier, self.warehouse, self.list_tables(identifier.database))
+
+    def _move(self, source: str, target: str, to: Identifier) -> None:
+        """Rename the directory of a table; raises AlreadyExists when the directory ``target`` exists."""
+        try:
+            self.storage.move_directory(source, target)
+        except StorageError:
+            if has_schema(self.storage, target):
+                raise AlreadyExists(
+                    f"table {to} already exists: another process has just created it", table=str(to)
+                ) from None
+            if self.storage.exists(target):
+                raise AlreadyExists(
+                    f"table {to} cannot take the place of the directory {target}, which exists: delete the directory",
+                    table=str(to),
+                    path=target,
+                ) from None
+            raise
 
     def group(self, name: str) -> Group:
         """Return a group of tables that are published together; the first publish creates it."""
@@ -255,14 +306,8 @@ class FilesystemCatalog(Displayed, Catalog):
                 table=name,
             )
         try:
-            self.storage.move_directory(self._places.root(source), self._places.root(target))
+            self._move(self._places.root(source), self._places.root(target), target)
         except FileNotFoundError:
             raise self._no_table(source) from None
-        except StorageError:
-            if self.storage.exists(self._places.root(target)):
-                raise AlreadyExists(
-                    f"table {to} already exists: another process has just created it", table=to
-                ) from None
-            raise
         if completed_drop(self.storage, self._places.root(target)):
             raise self._no_table(source)

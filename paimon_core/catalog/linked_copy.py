@@ -11,7 +11,6 @@ are refused.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
 from collections.abc import Iterator
@@ -19,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from paimon_core.catalog.filesystem import FilesystemCatalog
 from paimon_core.catalog.identifier import Identifier
-from paimon_core.errors import CommitConflict, CorruptTable, StorageError, UnsupportedFeature
+from paimon_core.errors import CorruptTable, StorageError, TableNotFound, UnsupportedFeature
 from paimon_core.metadata.manifests.index_names import index_file_names
-from paimon_core.metadata.stores.snapshot_store import EARLIEST, LATEST
+from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.options.registry import is_for_new_tables
 from paimon_core.storage import local_disk
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
     from paimon_core.metadata.context import TableContext
     from paimon_core.metadata.snapshot import Snapshot
+    from paimon_core.schema import TableSchema
     from paimon_core.table.table import Table
     from paimon_core.table.view import TableView
 
@@ -39,13 +39,18 @@ def linked_copy(source: TableView, catalog: Catalog, name: str) -> tuple[Table, 
     """Create the table ``name`` with the version of ``source``, and return it with the number of files it shares.
 
     The new table has one snapshot, with the id and the content of the version, and the schemas up to the version's,
-    without the keys that a new table cannot have (``is_for_new_tables``). Schema 0 claims the name, because every
-    process that creates a table creates this file: of two processes only one succeeds. It repeats the oldest schema
-    when the table has no schema 0.
+    without the keys that a new table cannot have (``is_for_new_tables``). It also has a schema 0, which repeats the
+    oldest schema when the table has none, because a process that creates a table creates this file.
+
+    *Commits at the same time.* The version is chosen first: later commits to the source are not copied, and when the
+    version expires before its files are shared, or the source is dropped, the copy fails. The new table appears as a
+    whole, by one rename (``create_at_once``): no process can commit to it before. Of two processes that create the
+    table, one gets AlreadyExists, and what the other has created stays as it is. After any error the new table does not
+    exist.
+
     Raises UnsupportedFeature when one of the tables is not on the local disk, or when the version has files outside of
-    its table; AlreadyExists; StorageError when the file system has no links between the two places. After an error the
-    new table does not exist, except when another process has found the new table and has altered or written it: what it
-    did stays. CommitConflict says so when the copy itself did not fail.
+    its table; AlreadyExists; CorruptTable for a missing file; StorageError when the file system has no links between
+    the two places.
     """
     context, snapshot = source.context, source.latest_snapshot()
     if not isinstance(catalog, FilesystemCatalog):
@@ -58,63 +63,40 @@ def linked_copy(source: TableView, catalog: Catalog, name: str) -> tuple[Table, 
             )
     files = [] if snapshot is None else sorted(set(_files(context, snapshot)))
     newest = source.schema.id if snapshot is None else max(source.schema.id, snapshot.schema_id)
-    schemas = [context.schemas.read(number) for number in context.schemas.ids() if number <= newest]
-    plain = [
-        dataclasses.replace(
-            one, options={key: text for key, text in one.options.items() if key != "path" and is_for_new_tables(key)}
-        )
-        for one in schemas
-    ]
-    claim = dataclasses.replace(plain[0], id=0)
-    table = catalog._create_table(Identifier.of_table(name, "create"), claim, ignore_if_exists=False)
-    paths, root = table.context.paths, context.paths
-    try:
-        for schema in plain:
-            if schema.id != claim.id and not table.context.schemas.publish(schema):
-                raise CommitConflict(
-                    f"another process altered table {name} while it was created: copy to another name", table=name
-                )
-        targets = [paths.below(root.relative(path)) for path in files]
+    schemas = [_for_new_table(context.schemas.read(number)) for number in context.schemas.ids() if number <= newest]
+    if not schemas:
+        raise TableNotFound(f"table {source.name} is being dropped", table=source.name)
+    if schemas[0].id:
+        schemas.insert(0, dataclasses.replace(schemas[0], id=0))
+
+    def fill(new: TableContext) -> None:
+        for schema in schemas:
+            new.schemas.publish(schema)
+        targets = [new.paths.below(context.paths.relative(path)) for path in files]
         for path, target in zip(files, targets, strict=True):
-            _link(path, target, root.root, source.name)
+            _link(path, target, context.paths.root, source.name)
         local_disk.sync_directories(targets)
         if snapshot is not None:
-            _write_snapshot(table, snapshot)
-    except CommitConflict:
-        raise  # a drop would delete what the other process committed
-    except BaseException:
-        with contextlib.suppress(StorageError):
-            if not _is_written_by_others(table, snapshot):
-                catalog.drop_table(name, ignore_if_missing=True)
-        raise
-    return catalog.table(name), len(files)
+            _write_snapshot(new, snapshot)
+        check_same_table(context)  # the schemas and the snapshot belong to one table
+
+    table = catalog.create_at_once(Identifier.of_table(name, "create"), schemas[0], fill)
+    return table, len(files)
 
 
-def _write_snapshot(table: Table, snapshot: Snapshot) -> None:
-    """Write the snapshot of a copy; raises CommitConflict when another process has written to the new table."""
+def _for_new_table(schema: TableSchema) -> TableSchema:
+    options = {key: text for key, text in schema.options.items() if key != "path" and is_for_new_tables(key)}
+    return dataclasses.replace(schema, options=options)
+
+
+def _write_snapshot(new: TableContext, snapshot: Snapshot) -> None:
     # The changes of the version begin at a snapshot that the copy does not have.
     own = dataclasses.replace(
         snapshot, changelog_manifest_list=None, changelog_manifest_list_size=None, changelog_record_count=None
     )
-    storage, paths, data = table.context.storage, table.context.paths, own.to_json().encode()
-    is_taken = bool(table.context.snapshots.ids()) or not storage.create_exclusive(paths.snapshot(own.id), data)
-    # Another process may have committed the first snapshot meanwhile: readers would then see only the copied one.
-    if not is_taken and min(table.context.snapshots.ids()) < own.id:
-        storage.delete([paths.snapshot(own.id)])
-        is_taken = True
-    if is_taken:
-        raise CommitConflict(
-            f"another process wrote to table {table.name} while it was created: its commit stays, and no row was "
-            "copied. Copy to another name",
-            table=table.name,
-        )
-    for hint in (EARLIEST, LATEST):
-        storage.overwrite(paths.hint(hint), str(own.id).encode())
-
-
-def _is_written_by_others(table: Table, snapshot: Snapshot | None) -> bool:
-    own = set() if snapshot is None else {snapshot.id}
-    return not own.issuperset(table.context.snapshots.ids())
+    new.storage.create_exclusive(new.paths.snapshot(own.id), own.to_json().encode())
+    new.snapshots.write_earliest_hint(own.id)
+    new.snapshots.write_latest_hint(own.id)
 
 
 def _files(context: TableContext, snapshot: Snapshot) -> Iterator[str]:

@@ -157,7 +157,7 @@ def _is_file(entry: FileInfo) -> bool:
 
 def _newest_first(entry: FileInfo) -> tuple[int, str]:
     number = entry.name.removeprefix("schema-")
-    return (-int(number) if number.isdecimal() else 0, entry.name)
+    return (-int(number) if number.isdecimal() and len(number) < 20 else 0, entry.name)
 
 
 def is_link(storage: Storage, path: str) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from paimon_core.argument_checks import parsed_id
 from paimon_core.errors import InvalidRequest, SqlError
 from paimon_core.frames.duckdb_view import register
 from paimon_core.frames.source import Source, optional_package
@@ -114,7 +115,9 @@ def _version(node: dict[str, Any]) -> tuple[str | int | None, str | None]:
             "VERSION => 'tag' or TIMESTAMP => '2026-05-01 12:00:00'"
         )
     if clause["unit"] == "VERSION":
-        return (int(value) if kind == "INTEGER" else str(value)), None
+        return (
+            parsed_id(str(value), f"the version of table {node['table_name']}") if kind == "INTEGER" else str(value)
+        ), None
     return None, str(value)
 
 

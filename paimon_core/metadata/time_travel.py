@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from paimon_core.argument_checks import whole
 from paimon_core.errors import InvalidRequest, SnapshotNotFound, TagNotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.read_again import read_again
@@ -26,8 +27,9 @@ _WATERMARK = re.compile(r"watermark-(-?\d{1,19})")
 def by_id(context: TableContext, snapshot_id: int, *, tagged: bool = False) -> Snapshot:
     """Return the live snapshot of this id; with ``tagged``, also an expired snapshot that a tag contains.
 
-    Otherwise raises SnapshotNotFound, which names the ids that exist.
+    Otherwise raises SnapshotNotFound, which names the ids that exist; InvalidRequest for a number of more than 64 bits.
     """
+    whole("a snapshot id", snapshot_id)
     try:
         return context.snapshots.read(snapshot_id)
     except SnapshotNotFound:
@@ -53,7 +55,7 @@ def by_version(context: TableContext, version: str | int) -> Snapshot:
     id. A number is a snapshot id. Raises InvalidRequest for any other version, TagNotFound when the tag is deleted
     during the read, and SnapshotNotFound when there is no such snapshot.
     """
-    text = str(version)
+    text = str(whole("version", version) if isinstance(version, int) else version)
     if not isinstance(version, int) and text in context.tags.names():
         return context.tags.read(text).snapshot
     if found := _WATERMARK.fullmatch(text):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from paimon_core.errors import InvalidOption
+from paimon_core.errors import InvalidOption, shown
 from paimon_core.options.option import Kind
 from paimon_core.options.registry import option_of
 
@@ -25,7 +25,10 @@ def option_text(key: Any, value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
-        return str(int(value))
+        try:
+            return str(int(value))
+        except ValueError:
+            raise InvalidOption(f"option {key!r} has {shown(value)}, which cannot be written", option=key) from None
     allowed = "text, an int or a bool"
     if isinstance(value, float):
         if (found := option_of(key)) is not None and found.kind is Kind.DOUBLE:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from paimon_core.errors import InvalidRequest, SchemaMismatch
+from paimon_core.errors import InvalidRequest, SchemaMismatch, shown
 from paimon_core.schema import DataField
 from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, TypeRoot
 from paimon_core.types.time_text import date_and_nanos, nanos_of_day
@@ -92,10 +92,10 @@ def storage_value(value: Literal, field: DataField) -> tuple[Any, bool]:
     except (ValueError, OverflowError) as error:
         if isinstance(error, SchemaMismatch):
             raise
-        raise SchemaMismatch(f"column {field.name!r} is {kind}: {value!r} {error}", column=field.name) from None
+        raise SchemaMismatch(f"column {field.name!r} is {kind}: {shown(value)} {error}", column=field.name) from None
     hint = " (use a Decimal)" if root is TypeRoot.DECIMAL and isinstance(value, float) else ""
     raise SchemaMismatch(
-        f"column {field.name!r} is {kind} and does not accept the {type(value).__name__} {value!r}{hint}",
+        f"column {field.name!r} is {kind} and does not accept the {type(value).__name__} {shown(value)}{hint}",
         column=field.name,
     )
 

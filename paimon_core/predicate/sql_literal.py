@@ -63,7 +63,10 @@ def number(text: str) -> int | float | Decimal:
         if math.isinf(value):
             raise ValueError("is outside the range of a double")
         return value
-    return Decimal(text) if "." in text else int(text)
+    try:
+        return Decimal(text) if "." in text else int(text)
+    except ValueError:
+        raise ValueError("has thousands of digits") from None
 
 
 def typed_literal(word: str, text: str) -> Literal:

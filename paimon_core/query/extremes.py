@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.codec.binary_row.rows import storage_values, to_array
-from paimon_core.errors import InvalidRequest
+from paimon_core.errors import InvalidRequest, shown
 from paimon_core.lsm.order_codes import parts
 from paimon_core.options import COMBINING_ENGINES
 from paimon_core.plan.prune import ValuePruner
@@ -75,7 +75,7 @@ def extreme(scan: ScanDescription, column: str, *, greatest: bool) -> Any:
 def top(scan: ScanDescription, count: int, column: str, *, descending: bool, nulls: str) -> pa.Table:
     """Return the first ``count`` rows in the order of a column; see ``Scan.top``."""
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-        raise InvalidRequest(f"top takes a whole number of rows from 0, not {count!r:.60}")
+        raise InvalidRequest(f"top takes a whole number of rows from 0, not {shown(count, 60)}")
     if not isinstance(descending, bool):
         raise InvalidRequest(f"descending must be True or False, not {descending!r:.60}")
     if nulls not in ("first", "last"):

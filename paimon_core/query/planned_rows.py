@@ -48,7 +48,10 @@ class PlannedRows:
 
     def plan(self, scan: ScanDescription) -> ScanPlan:
         """Return the plan that the planner makes."""
-        return self.planner(scan)
+        try:
+            return self.planner(scan)
+        finally:
+            scan.context.manifests.release_ahead()
 
     def batches(self, scan: ScanDescription, batching: Batching) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the splits of the plan; by default at most 8 threads read, 1 thread with a limit."""

@@ -5,18 +5,20 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from paimon_core.argument_checks import at_least_one
 from paimon_core.display import Displayed, Summary, named
-from paimon_core.errors import InvalidRequest
+from paimon_core.errors import InvalidRequest, SnapshotNotFound, shown
 from paimon_core.frames.duckdb_view import register
 from paimon_core.frames.lazy_frame import lazy_frame
 from paimon_core.frames.pandas_frames import in_chunks, to_pandas
 from paimon_core.frames.source import optional_package
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.latest_snapshot import SNAPSHOT_TRIES
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.parallel_work import call_together
@@ -241,7 +243,7 @@ def new_scan(
     if columns is not None and (isinstance(columns, str) or not _are_names(columns)):
         raise InvalidRequest(f"columns must be a list of names, not {columns!r:.60}")
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
-        raise InvalidRequest(f"limit must be a whole number of rows from 0, not {limit!r}", limit=limit)
+        raise InvalidRequest(f"limit must be a whole number of rows from 0, not {shown(limit, 60)}", limit=limit)
     names = tuple(columns) if columns is not None else tuple(context.schema.names)
     if not set(TRACKING_NAMES).isdisjoint(names):
         context = context.tracked()
@@ -252,9 +254,37 @@ def new_scan(
     if named is not None and not named.columns.isdisjoint(TRACKING_NAMES):
         context = context.tracked()
     predicate = None if named is None else parse_where(where, filter_fields(context.schema, named))
-    # The check is sent after the snapshot was read, to prove that the snapshot belongs to this table.
     if snapshot is not None and context.storage.is_remote:
-        call_together(lambda: check_same_table(context), lambda: context.manifests.read_ahead(snapshot))
+        snapshot = _proved(context, snapshot, pinned=pinned)
     else:
         check_same_table(context)
     return Scan(context, SNAPSHOT_ROWS, snapshot, names, predicate, limit, pinned)
+
+
+def _proved(context: TableContext, snapshot: Snapshot, *, pinned: bool) -> Snapshot | None:
+    """Return ``snapshot`` after one round of requests, which also reads the lists of its manifests for the plan.
+
+    The requests are sent after the snapshot was read. They prove that it belongs to this table and, unless it is
+    ``pinned``, that it is still stored: ``SnapshotStore.latest`` reads a snapshot before it knows whether a newer one
+    exists. If the snapshot is not stored any more, the latest one is read and checked in its place; None when the table
+    has no snapshot by then. Raises TableNotFound as ``check_same_table`` does, SnapshotNotFound when each of
+    SNAPSHOT_TRIES snapshots was replaced.
+    """
+    chosen: Snapshot | None = snapshot
+    for _ in range(SNAPSHOT_TRIES):
+        if chosen is None:
+            check_same_table(context)
+            return None
+        calls = (
+            partial(check_same_table, context),
+            partial(context.manifests.read_ahead, chosen),
+            partial(lambda one: pinned or context.snapshots.is_live(one), chosen),
+        )
+        if call_together(*calls)[-1]:
+            return chosen
+        chosen = context.snapshots.latest()
+    raise SnapshotNotFound(
+        f"the latest snapshot of table {context.name} was replaced at each of {SNAPSHOT_TRIES} attempts: a rollback, "
+        "an expiry or a deletion of the branch is in progress. Repeat the read",
+        table=context.name,
+    )

@@ -23,6 +23,7 @@ writes the rows to buckets in tasks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -194,8 +195,8 @@ class PaimonDataSource(DataSource):
         snapshot, tag = self.options.get("snapshot"), self.options.get("tag")
         if snapshot is None and tag is None:
             return table
-        if snapshot is not None and not snapshot.isdecimal():
-            raise InvalidOption(f"option snapshot = {snapshot!r} is not a snapshot id", option="snapshot")
+        if snapshot is not None and not re.fullmatch(r"[0-9]{1,19}", snapshot):
+            raise InvalidOption(f"option snapshot = {snapshot!r:.60} is not a snapshot id", option="snapshot")
         return table.at(snapshot=None if snapshot is None else int(snapshot), tag=tag)
 
     def _scan(self) -> Scan:

@@ -17,7 +17,7 @@ from paimon_core.commit.committer import commit_changes
 from paimon_core.commit.exactly_once import NOTHING_SEARCHED, OwnSnapshots, check_ascending, find_own, newest_of
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.read_set import Reads
-from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError, TableNotFound
+from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError, TableNotFound, shown
 from paimon_core.limits import PROPERTIES_BYTES, USER_BYTES, check_limit
 from paimon_core.metadata.abort import abort, abort_changelog
 from paimon_core.metadata.commit_message import CommitMessage
@@ -81,7 +81,7 @@ class CommitRequest:
                 raise InvalidRequest("an identifier needs a user: pass user too", identifier=identifier)
             if not _is_whole(identifier) or not 0 <= identifier < BATCH_IDENTIFIER:
                 raise InvalidRequest(
-                    f"identifier {identifier!r} is not a whole number from 0 to {BATCH_IDENTIFIER - 1}",
+                    f"identifier {shown(identifier, 60)} is not a whole number from 0 to {BATCH_IDENTIFIER - 1}",
                     identifier=identifier,
                 )
         if properties is not None and not isinstance(properties, Mapping):
@@ -93,7 +93,7 @@ class CommitRequest:
                 raise InvalidRequest(f"snapshot property {key!r} is set by the commit itself", key=key)
         check_limit("the text of the snapshot properties", _json_bytes(properties or {}), PROPERTIES_BYTES, "bytes")
         if watermark is not None and (not _is_whole(watermark) or not -(2**63) <= watermark < 2**63):
-            raise InvalidRequest(f"watermark {watermark!r:.60} is not a whole number of epoch milliseconds")
+            raise InvalidRequest(f"watermark {shown(watermark, 60)} is not a whole number of epoch milliseconds")
         if watermark is None and ends_input:
             watermark = context.options["end-input.watermark"]
         prefix = context.options["commit.user-prefix"]

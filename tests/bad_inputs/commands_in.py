@@ -9,7 +9,25 @@ def run(*arguments: str, says: tuple[str, ...]) -> Case:
     return case(lambda lake: lake.command(*arguments), CommandRefused, "^paimon-core", *says)
 
 
+DIGITS = "9" * 5000
+LONG_NUMBERS: Cases = {
+    f"5,000 digits of {' '.join(words)}": run(words[0], "db.keyed", *words[1:-1], DIGITS, says=("99999", words[-1]))
+    for words in (
+        ("head", "--snapshot", "40 digits"),
+        ("head", "-n", "40 digits"),
+        ("head", "--tag", "tag name"),
+        ("head", "--time", "is not a time"),
+        ("changes", "--start", "64 bits"),
+        ("diff", "1", "64 bits"),
+        ("tail", "--follow", "--from", "64 bits"),
+        ("rollback", "--snapshot", "40 digits"),
+        ("rescale", "--buckets", "40 digits"),
+        ("history", "-n", "40 digits"),
+    )
+}
 CASES: Cases = {
+    **LONG_NUMBERS,
+    "5,000 digits in SQL": run("sql", f"SELECT * FROM db.keyed AT (VERSION => {DIGITS})", says=("keyed", "64 bits")),
     "a command that is unknown": run("nosuch", says=("nosuch",)),
     "a table without database": run("snapshots", "t", says=("'t' must be 'database.table'",)),
     "a table that is missing": run("snapshots", "db.no", says=("no table db.no",)),

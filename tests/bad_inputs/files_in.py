@@ -161,6 +161,11 @@ DAMAGE: dict[str, tuple[Callable[[TableContext], Any], type[PaimonError], str]] 
     "105 lists in each other": (snapshot_bytes(DEEP), CorruptTable, "snapshot-1.*nests deeper than 104"),
     "a snapshot of 17 MB": (snapshot_bytes(b" " * (17 << 20)), CorruptTable, "snapshot-1.*more than the 16777216"),
     "a member twice": (snapshot_bytes(b'{"id": 1, "id": 2}'), CorruptTable, "snapshot-1.*'id' appears twice"),
+    "an id of 5,000 digits": (
+        snapshot_bytes(b'{"id": ' + b"9" * 5000 + b"}"),
+        CorruptTable,
+        "snapshot-1.*a number has more than 4300 digits",
+    ),
     "NaN": (snapshot_bytes(b'{"id": NaN}'), CorruptTable, "snapshot-1.*NaN is not a JSON number"),
     "Infinity": (snapshot_bytes(b'{"id": -Infinity}'), CorruptTable, "snapshot-1.*Infinity is not a JSON number"),
     "a byte order mark": (snapshot_bytes(b"\xef\xbb\xbf{}"), CorruptTable, "snapshot-1.*byte order mark"),

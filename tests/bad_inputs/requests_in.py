@@ -20,6 +20,7 @@ from paimon_core.errors import (
 from paimon_core.limits import FILTER_COMPARISONS, FILTER_DEPTH
 from paimon_core.predicate import col, from_json
 from tests.bad_inputs.case import Case, Cases, case
+from tests.support.broken_tables import some_rows
 
 
 def scanned(error: type[Exception], *says: str, table: str = "keyed", **arguments: Any) -> Case:
@@ -263,4 +264,68 @@ MAINTENANCE: dict[str, Case] = {
 }
 
 
-CASES: Cases = {**SCANS, **POSITIONS, **MAINTENANCE}
+HUGE = 10**5000
+"""Python refuses to write a number of more than 4,300 digits."""
+DIGITS = "9" * 5000
+BITS = "64 bits, not a number of thousands of digits"
+LONG_NUMBERS: dict[str, Case] = {
+    **{f"a {name} of 5,000 digits": at(InvalidRequest, name, BITS, **{name: HUGE}) for name in ("snapshot", "version")},
+    "a negative snapshot of 5,000 digits": at(InvalidRequest, "snapshot", BITS, snapshot=-HUGE),
+    "a snapshot of 65 bits": at(InvalidRequest, "snapshot must be .* 64 bits, not 9223372036854775808", snapshot=2**63),
+    "a watermark of 5,000 digits": at(InvalidRequest, "watermark", BITS, watermark=HUGE),
+    "a time of 5,000 digits": at(InvalidRequest, "time", BITS, time=HUGE),
+    "a version of a text of 5,000 digits": at(InvalidRequest, "version '9999", "not a tag", version=DIGITS),
+    "a watermark in a version of 5,000 digits": at(InvalidRequest, "not a tag", version=f"watermark-{DIGITS}"),
+    "changes after a snapshot of 5,000 digits": case(
+        lambda lake: lake.table("keyed").changes(start=HUGE), InvalidRequest, "snapshot id", BITS
+    ),
+    "changes before a snapshot of 5,000 digits": case(
+        lambda lake: lake.table("keyed").changes(end=-HUGE), InvalidRequest, "end must be", "thousands of digits"
+    ),
+    "incremental changes of 5,000 digits": case(
+        lambda lake: lake.table("keyed").with_options({"incremental-between": f"1,{DIGITS}"}).scan(),
+        InvalidRequest,
+        "neither two tags nor two snapshot ids",
+    ),
+    "a stream from a snapshot of 5,000 digits": case(
+        lambda lake: lake.table("keyed").stream(HUGE), InvalidRequest, "start", BITS
+    ),
+    "a tag of a snapshot of 5,000 digits": case(
+        lambda lake: lake.table("keyed").tags.create("x", HUGE), InvalidRequest, "snapshot", BITS
+    ),
+    "a tag of a watermark of 5,000 digits": case(
+        lambda lake: lake.table("keyed").tags.create("x", watermark=HUGE), InvalidRequest, "watermark", BITS
+    ),
+    "a rollback to a snapshot of 5,000 digits": case(
+        lambda lake: lake.table("keyed").rollback(snapshot=HUGE), InvalidRequest, "snapshot", BITS
+    ),
+    "a rollback to a watermark of 5,000 digits": case(
+        lambda lake: lake.table("keyed").rollback(watermark=HUGE), InvalidRequest, "watermark", BITS
+    ),
+    "a filter of 5,000 digits": scanned(InvalidRequest, "has thousands of digits", where=f"k = {DIGITS}"),
+    "a negative limit of 5,000 digits": scanned(InvalidRequest, "limit", "thousands of digits", limit=-HUGE),
+    "a literal of 5,000 digits": filtered(lambda: col("i32") == HUGE, "'i32'", "thousands of digits"),
+    "a text compared with 5,000 digits": filtered(lambda: col("s") == HUGE, "'s'", "thousands of digits"),
+    "an option of 5,000 digits": case(
+        lambda lake: lake.table("keyed").with_options({"scan.snapshot-id": HUGE}),
+        InvalidRequest,
+        "scan.snapshot-id",
+        "thousands of digits",
+    ),
+    "-5,000 digits of snapshots to keep": case(
+        lambda lake: lake.table("keyed").expire_snapshots(keep_last=-HUGE), InvalidRequest, "thousands of digits"
+    ),
+    "5,000 digits of snapshots to keep": case(
+        lambda lake: lake.table("keyed").expire_snapshots(keep_last=HUGE, keep_max=1), InvalidRequest, "less than"
+    ),
+    "a number of buckets of 5,000 digits": case(
+        lambda lake: lake.table("keyed").rescale(HUGE), InvalidRequest, "buckets", "thousands of digits"
+    ),
+    "an identifier of 5,000 digits": case(
+        lambda lake: lake.table("keyed").committed("u", HUGE), InvalidRequest, "identifier", "thousands of digits"
+    ),
+    "a watermark to write of 5,000 digits": case(
+        lambda lake: lake.table("append").write(some_rows([1]), watermark=HUGE), InvalidRequest, "watermark"
+    ),
+}
+CASES: Cases = {**SCANS, **POSITIONS, **MAINTENANCE, **LONG_NUMBERS}

@@ -82,6 +82,9 @@ def test_a_text_that_is_no_value_of_the_partition_column_is_refused(dry_lake: Sm
     dry_lake.create(NAME)
     with pytest.raises(PipelineError, match=r"'monday' is no value of the partition column 'p', a DATE"):
         compact(dry_lake.spark, dry_lake.settings, NAME, partitions=["monday"])
+    for digits in ("9" * 12, "9" * 5000):
+        with pytest.raises(PipelineError, match=r"'9+'? is no value of the partition column 'p', a DATE"):
+            compact(dry_lake.spark, dry_lake.settings, NAME, partitions=[digits])
 
 
 def test_partitions_of_a_table_without_any_are_refused(dry_lake: SmallLake) -> None:

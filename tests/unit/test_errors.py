@@ -35,6 +35,17 @@ def test_a_message_is_one_line_without_long_values(message, shown):
     assert str(errors.InvalidRequest(message)) == shown
 
 
+def test_a_number_that_python_does_not_write_is_described():
+    huge = 10**5000
+    assert errors.shown(huge) == "a number of thousands of digits"
+    assert errors.shown([huge]) == "a list with a number of thousands of digits"
+    assert errors.shown(10**50, 60) == str(10**50)
+    for convert in (lambda: int("9" * 5000), lambda: str(huge)):
+        with pytest.raises(ValueError, match="Exceeds") as found:
+            convert()
+        assert str(errors.CorruptTable(f"x: {found.value}.")) == "x: a number has more than 4300 digits."
+
+
 def test_the_middle_of_a_long_message_is_left_out():
     text = str(errors.StorageError(" ".join(map(str, range(1000)))))
     assert len(text) == errors.LONGEST_MESSAGE

@@ -221,4 +221,4 @@ def _event(
 
 
 def _is_count(text: str | None) -> bool:
-    return text is not None and text.isascii() and text.isdecimal()
+    return text is not None and text.isascii() and text.isdecimal() and len(text) < 20

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from paimon_core.cli.health import checks, doctor, maintenance, report
 from paimon_core.cli.parsing.adding import Commands, add_command
+from paimon_core.cli.parsing.values import number
 from paimon_core.health.finding import FINDINGS
 
 
@@ -56,7 +57,7 @@ def add_health(found: Commands) -> None:
     top = add_command(found, "top", "list tables by size, files, growth or cost", doctor.top, table=False)
     top.add_argument("database", nargs="?", help="only the tables of this database")
     top.add_argument("--by", choices=doctor.ORDERS, default="size", help="the order (default: size)")
-    top.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many tables (default: 20)")
+    top.add_argument("--limit", type=number, default=20, metavar="N", help="at most so many tables (default: 20)")
     page = add_command(found, "report", "write the health of tables as an HTML page", report.report, table=False)
     page.add_argument(
         "target", nargs="?", metavar="DATABASE[.TABLE]", help="only this table or database (default: all tables)"

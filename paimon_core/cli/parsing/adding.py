@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from paimon_core.cli.catalogs.opening import add_arguments
 from paimon_core.cli.output.output import Output
-from paimon_core.cli.parsing.values import duration, moment, names
+from paimon_core.cli.parsing.values import duration, moment, names, number
 
 if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
@@ -53,14 +53,14 @@ def add_scan(found: Commands, name: str, text: str, run: Command) -> argparse.Ar
 def add_version(command: argparse.ArgumentParser) -> None:
     """Add the arguments that name a version of a table."""
     version = command.add_mutually_exclusive_group()
-    version.add_argument("--snapshot", type=int, metavar="ID", help="at this snapshot")
+    version.add_argument("--snapshot", type=number, metavar="ID", help="at this snapshot")
     version.add_argument("--tag", help="at this tag")
     version.add_argument("--time", type=moment, help="at the snapshot that was the latest at this time")
 
 
 def add_limit(command: argparse.ArgumentParser) -> None:
     """Add the argument ``--limit``."""
-    command.add_argument("--limit", type=int, metavar="N", help=f"at most so many rows (default: {LIMIT})")
+    command.add_argument("--limit", type=number, metavar="N", help=f"at most so many rows (default: {LIMIT})")
 
 
 def add_group(found: Commands, name: str, text: str) -> Commands:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -12,6 +13,18 @@ from paimon_core.errors import InvalidRequest
 from paimon_core.options.parsers import lacks_unit, parse_bytes, parse_millis
 
 _T = TypeVar("_T")
+_NUMBER = re.compile(r"[+-]?[0-9]+")
+_MOST_DIGITS = 40
+
+
+def number(text: str) -> int:
+    """Parse a whole number; a count may be larger than any table, but Python does not read thousands of digits."""
+    found = text.strip()
+    if not _NUMBER.fullmatch(found):
+        raise argparse.ArgumentTypeError(f"invalid int value: {found!r:.60}")
+    if len(found) > _MOST_DIGITS:
+        raise argparse.ArgumentTypeError(f"{found!r:.60} is not a whole number of at most {_MOST_DIGITS} digits")
+    return int(found)
 
 
 def duration(text: str) -> datetime.timedelta:

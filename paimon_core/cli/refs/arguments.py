@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paimon_core.cli.parsing.adding import Commands, add_command, add_group
-from paimon_core.cli.parsing.values import duration, moment
+from paimon_core.cli.parsing.values import duration, moment, number
 from paimon_core.cli.refs import branches, tags
 from paimon_core.cli.upkeep.plans import add_planned
 
@@ -14,9 +14,9 @@ def add_tags(found: Commands) -> None:
     add_command(group, "list", "list the tags", tags.list_tags)
     create = add_command(group, "create", "create a tag for a snapshot (default: the latest)", tags.create_tag)
     create.add_argument("name")
-    create.add_argument("--snapshot", type=int)
+    create.add_argument("--snapshot", type=number)
     create.add_argument("--time", type=moment, help="tag the first snapshot at or after this time")
-    create.add_argument("--watermark", type=int, help="tag the first snapshot with this watermark or a later one")
+    create.add_argument("--watermark", type=number, help="tag the first snapshot with this watermark or a later one")
     create.add_argument(
         "--keep-for", type=duration, metavar="DURATION", help="let tag expiry delete the tag after this time"
     )

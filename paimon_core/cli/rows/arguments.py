@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from paimon_core.cli.parsing.adding import Commands, add_command, add_limit, add_scan, add_version, add_where
-from paimon_core.cli.parsing.values import key, names, seconds
+from paimon_core.cli.parsing.values import key, names, number, seconds
 from paimon_core.cli.rows import changing, copies, differences, explanations, exports, imports, queries, tails
 
 
@@ -16,8 +16,8 @@ def add_rows(found: Commands) -> None:
     tail = add_command(found, "tail", "print the last changes of rows", tails.tail)
     tail.add_argument("--columns", type=names, metavar="COLUMN,...", help="only these columns")
     for command in (head, sample):
-        command.add_argument("-n", type=int, default=10, metavar="N", help="the number of rows (default: 10)")
-    tail.add_argument("-n", type=int, metavar="N", help="the number of rows (default: 10)")
+        command.add_argument("-n", type=number, default=10, metavar="N", help="the number of rows (default: 10)")
+    tail.add_argument("-n", type=number, metavar="N", help="the number of rows (default: 10)")
     tail.add_argument("--follow", "-f", action="store_true", help="print the changes of new commits until Ctrl-C")
     tail.add_argument(
         "--from",
@@ -28,7 +28,7 @@ def add_rows(found: Commands) -> None:
     )
     tail.add_argument("--every", type=seconds, metavar="SECONDS", help="look for commits so often (default: 1)")
     tail.add_argument("--seconds", type=seconds, metavar="SECONDS", help="end after this time (default: never)")
-    sample.add_argument("--seed", type=int, metavar="N", help="draw the same rows again")
+    sample.add_argument("--seed", type=number, metavar="N", help="draw the same rows again")
     count = add_command(found, "count", "count the rows of a table", queries.count)
     count.add_argument("--by-partition", action="store_true", help="for each partition")
     add_where(count, "only the rows that match")

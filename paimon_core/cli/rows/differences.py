@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from paimon_core.argument_checks import parsed_id
 from paimon_core.cli.catalogs.opening import table_of
 from paimon_core.cli.output.cells import print_limited
 from paimon_core.cli.output.output import Output
@@ -52,4 +53,4 @@ def _print_changes(found: Changes, args: argparse.Namespace, out: Output) -> int
 
 def _bound(text: str | None) -> Any:
     """Return a snapshot id as a number; the name of a tag or a time stays a text."""
-    return int(text) if text is not None and text.isdecimal() else text
+    return parsed_id(text, "a version") if text is not None and text.isdecimal() else text

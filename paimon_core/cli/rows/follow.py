@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from paimon_core.argument_checks import parsed_id
 from paimon_core.cli.output.cells import Columns, json_value, python_rows
 from paimon_core.cli.output.output import Output
 from paimon_core.errors import InvalidRequest, SnapshotNotFound
@@ -60,7 +61,7 @@ def start_of(table: Table, text: str) -> Position:
     """
     latest = table.latest_snapshot()
     if text.isdecimal():
-        return starting_position(table.context, int(text))
+        return starting_position(table.context, parsed_id(text, "--from"))
     if text not in (NOW, LATEST, EARLIEST):
         raise InvalidRequest(f"--from must be {NOW}, {LATEST}, {EARLIEST} or a snapshot id, not {text!r:.60}")
     if text == LATEST and latest is not None:

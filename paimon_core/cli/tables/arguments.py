@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paimon_core.cli.parsing.adding import Commands, add_command, add_where
-from paimon_core.cli.parsing.values import names
+from paimon_core.cli.parsing.values import names, number
 from paimon_core.cli.tables import definitions, descriptions, listings
 
 
@@ -25,7 +25,7 @@ def add_tables(found: Commands) -> None:
     rename = add_command(found, "rename", "rename a table", definitions.rename, branch=False)
     rename.add_argument("new_name", metavar="DATABASE.NEW_NAME")
     history = add_command(found, "history", "list the snapshots, newest first, with their tags", listings.history)
-    history.add_argument("-n", type=int, default=0, metavar="N", help="only the newest N")
+    history.add_argument("-n", type=number, default=0, metavar="N", help="only the newest N")
     add_where(add_command(found, "files", "list the data files of a table", listings.files), "only these files")
 
 
@@ -43,7 +43,7 @@ def add_system_tables(found: Commands) -> None:
     )
     show.add_argument("table", metavar="DATABASE.TABLE$NAME")
     show.add_argument("--columns", type=lambda text: text.split(","), metavar="COLUMN,...", help="only these columns")
-    show.add_argument("--limit", type=int, metavar="N", help="at most so many rows")
+    show.add_argument("--limit", type=number, metavar="N", help="at most so many rows")
     add_where(show, 'only the rows that match, such as "level = 0 and bucket < 4"')
 
 

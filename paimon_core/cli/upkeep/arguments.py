@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from paimon_core.cli.parsing.adding import Commands, add_age, add_command, add_group, add_where
-from paimon_core.cli.parsing.values import duration, moment, partition
+from paimon_core.cli.parsing.values import duration, moment, number, partition
 from paimon_core.cli.upkeep import partitions, plans, rewrites, stored_files
 from paimon_core.cli.upkeep.plans import add_planned
 
@@ -59,7 +59,7 @@ def add_rewrites(found: Commands) -> None:
     )
     indexes.add_argument("--every", action="store_true", help="also files that have these indexes")
     rescale = add_command(found, "rescale", "rewrite partitions into another number of buckets", rewrites.rescale)
-    rescale.add_argument("--buckets", type=int, metavar="N", help="default: option bucket, which alter changes")
+    rescale.add_argument("--buckets", type=number, metavar="N", help="default: option bucket, which alter changes")
     for command in (compact, rescale):
         which = command.add_mutually_exclusive_group()
         which.add_argument(
@@ -85,9 +85,9 @@ def add_expiry(found: Commands) -> None:
         ("changelogs", lambda t, a: t.maintenance.plan_changelog_expiry(**kept(a))),
     ):
         command = add_planned(expire, name, f"remove old {name}, and the files that only they use", plan)
-        command.add_argument("--keep-last", type=int, metavar="N", help="always keep at least N")
-        command.add_argument("--keep-max", type=int, metavar="N", help="keep at most N")
-        command.add_argument("--limit", type=int, metavar="N", help="expire at most N in one run")
+        command.add_argument("--keep-last", type=number, metavar="N", help="always keep at least N")
+        command.add_argument("--keep-max", type=number, metavar="N", help="keep at most N")
+        command.add_argument("--limit", type=number, metavar="N", help="expire at most N in one run")
         add_age(command)
     idle = add_planned(
         expire,
@@ -96,7 +96,7 @@ def add_expiry(found: Commands) -> None:
         lambda t, a: t.maintenance.plan_partition_expiry(older_than=a.older_than, strategy=a.strategy, limit=a.limit),
     )
     idle.add_argument("--strategy", choices=("values-time", "update-time"))
-    idle.add_argument("--limit", type=int, metavar="N", help="expire at most N in one run")
+    idle.add_argument("--limit", type=number, metavar="N", help="expire at most N in one run")
     add_age(idle)
     add_age(
         add_planned(
@@ -160,10 +160,10 @@ def add_rollback(found: Commands) -> None:
     """Add the command that makes an older snapshot the latest."""
     rollback = add_planned(found, "rollback", "make an older snapshot the latest again", _rollback)
     target = rollback.add_mutually_exclusive_group(required=True)
-    target.add_argument("--snapshot", type=int)
+    target.add_argument("--snapshot", type=number)
     target.add_argument("--tag")
     target.add_argument("--time", type=moment)
-    target.add_argument("--watermark", type=int)
+    target.add_argument("--watermark", type=number)
 
 
 def add_marks(found: Commands) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from paimon_core.errors import InvalidRequest, SnapshotNotFound, UnsupportedFeature
+from paimon_core.errors import InvalidRequest, SnapshotNotFound, UnsupportedFeature, shown
 from paimon_core.maintain.planning.plan import Protected
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
@@ -42,10 +42,11 @@ class Retention:
             (self.limit, "limit", 0),
         ):
             if value < least:
-                raise InvalidRequest(f"{_PUBLIC[name]} must be {least} or more, not {value}", bound=name)
+                raise InvalidRequest(f"{_PUBLIC[name]} must be {least} or more, not {shown(value)}", bound=name)
         if self.retain_max < self.retain_min:
             raise InvalidRequest(
-                f"{_PUBLIC['keep_max']} is {self.retain_max}, less than {_PUBLIC['keep_last']}, {self.retain_min}",
+                f"{_PUBLIC['keep_max']} is {shown(self.retain_max)}, less than {_PUBLIC['keep_last']}, "
+                f"{shown(self.retain_min)}",
                 bound="keep_max",
             )
 

@@ -7,6 +7,7 @@ unknown.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -283,6 +284,6 @@ def _numbered(context: TableContext, directory: str, prefix: str) -> dict[int, F
     out = {}
     for file in context.storage.list(directory):
         number = file.name.removeprefix(prefix)
-        if number != file.name and number.isdecimal() and str(int(number)) == number:
+        if number != file.name and re.fullmatch(r"0|[1-9][0-9]{0,18}", number):
             out[int(number)] = file
     return out

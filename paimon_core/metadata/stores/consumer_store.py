@@ -79,7 +79,7 @@ class ConsumerStore:
             except (ValueError, KeyError, TypeError, RecursionError) as error:
                 if pause is None:
                     raise CorruptTable(
-                        f"{entry.path} has no valid nextSnapshot: {error!r:.120}. Reset the consumer, or delete it",
+                        f"{entry.path} has no valid nextSnapshot: {_problem(error)}. Reset the consumer, or delete it",
                         path=entry.path,
                     ) from error
                 time.sleep(pause)
@@ -88,6 +88,11 @@ class ConsumerStore:
     def _not_found(self, name: str) -> NotFound:
         known = listed([e.name.removeprefix(_PREFIX) for e in self.files()]) or "none"
         return NotFound(f"no consumer {name!r:.80} in {self.paths.root} (consumers: {known:.200})", consumer=name)
+
+
+def _problem(error: Exception) -> str:
+    # A number of thousands of digits makes the text of Python's error long, and PaimonError replaces it as a whole.
+    return str(error) if type(error) is ValueError else f"{error!r:.120}"
 
 
 def _next_snapshot(data: bytes) -> int:

@@ -247,7 +247,8 @@ class ManifestStore:
     def read_ahead(self, snapshot: Snapshot) -> None:
         """Read the manifest lists and the index manifest of a snapshot at the same time, for the plan that follows.
 
-        Does nothing on a local disk. No error is raised: the plan reads again what could not be read.
+        Does nothing on a local disk. No error is raised: the plan reads again what could not be read. The files stay in
+        memory until they are used, or until ``release_ahead``.
         """
         if not self.storage.is_remote:
             return
@@ -262,6 +263,10 @@ class ManifestStore:
 
         known = zip(files, self._each(read, files), strict=True)
         self._ahead = {self.paths.manifest(name): data for (name, _), data in known if data is not None}
+
+    def release_ahead(self) -> None:
+        """Free the files that ``read_ahead`` has read and no plan has used."""
+        self._ahead = {}
 
     def entries_of(self, snapshot: Snapshot, among: Collection[bytes] | None = None) -> list[ManifestEntry]:
         """Return the ADD entry of every live file of a snapshot (format 3.3).

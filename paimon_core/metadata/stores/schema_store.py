@@ -60,8 +60,9 @@ class SchemaStore:
 
     def latest(self) -> TableSchema | None:
         """Return the newest schema; None when the table does not exist."""
-        # On a remote store, the listing and the schema of a table that was never altered take one round of requests.
-        ids = call_together(self.ids, self._read_first)[0] if self.storage.is_remote else self.ids()
+        ids, first = self._ids_and_first() if self.storage.is_remote else (self.ids(), None)
+        if ids and ids[-1] == 0 and first is not None:
+            self._read[0] = first
         try:
             return self.read(ids[-1]) if ids else None
         except CorruptTable as error:
@@ -84,11 +85,21 @@ class SchemaStore:
             self._read[schema_id] = _with_own_options(_parse(data, path, schema_id))
         return self._read[schema_id]
 
-    def _read_first(self) -> list[int]:
-        """Read schema 0 into the cache, if it can be read."""
-        with contextlib.suppress(PaimonError):
-            self.read(0)
-        return []
+    def _ids_and_first(self) -> tuple[list[int], TableSchema | None]:
+        """Return all ids and schema 0, if it can be read, after one round of requests.
+
+        Only if schema 0 is the newest may it be kept: ``check_same_table`` then compares it with the stored file. Below
+        a newer schema, it may be of a table that was dropped before the listing, and nothing would notice this.
+        """
+        known = SchemaStore(self.storage, self.paths, _read=dict(self._read))
+
+        def first() -> None:
+            with contextlib.suppress(PaimonError):
+                known.read(0)
+
+        found: list[int] = []
+        call_together(lambda: found.extend(self.ids()), first)
+        return found, known._read.get(0)
 
     def holds(self, schema: TableSchema) -> bool:
         """Whether the file of this schema still has the same content; the file is always read, never a cached copy.

@@ -124,9 +124,12 @@ class SnapshotStore:
     def _expected_latest(self) -> Snapshot | None:
         """Return the latest snapshot if it is the expected one, after one round of requests; otherwise None.
 
-        The rule is that of ``latest_id``: the hint LATEST has this id, and the next id is not used. All three requests
-        are sent during this call, so the snapshot was the latest at one moment of the call, or a rollback and a commit
-        have replaced it during the call; a commit that has such a base notices this (``commit.publishing``).
+        The rule is that of ``latest_id``: the hint LATEST has this id, and the next id is not used. But the snapshot
+        may be read before the next id is looked for, and the snapshot may be deleted between the two: by an expiry, if
+        the hint was outdated, or by a rollback, after which a commit used the id again. So a caller that needs the
+        latest snapshot must find that it is still stored (``is_live``) afterwards: then it existed when the next id was
+        not used. A scan does this with its next requests (``query.scan``), a commit after its publish
+        (``commit.publishing``).
         """
         snapshot_id = next(iter(self._expected), None)  # read once, because other threads may change it
         if snapshot_id is None:

@@ -21,6 +21,7 @@ from paimon_core.spark.sql.grammar.statements import Query, TableName, Value
 FUNCTIONS = ("paimon_incremental_query", "paimon_incremental_between_timestamp", "paimon_incremental_to_auto_tag")
 """The table functions that read changes, by Paimon's names."""
 _FROM = "SELECT * FROM "
+_ID = re.compile(r"[0-9]{1,19}")
 _INCOMPLETE = re.compile(r"Required keyword: '\w+' missing for <class '(?:\w+\.)*(\w+)'>")
 """A message of sqlglot about an incomplete expression, which names a class of sqlglot."""
 
@@ -173,7 +174,7 @@ class _Finder:
         is_time = kind in ("TIMESTAMP", "SYSTEM_TIME")
         cursor.choose("TIMESTAMP", "DATE")
         token = cursor.next
-        if token.kind not in ("text", "number") or not (token.kind == "text" or token.text.isdigit()):
+        if token.kind not in ("text", "number") or not (token.kind == "text" or _ID.fullmatch(token.text)):
             what = "a time as text, such as '2026-01-31 12:00:00', or epoch seconds" if is_time else "an id or a tag"
             self._refuse(cursor, f"{kind} AS OF needs {what}")
         value: Value = token.text if token.kind == "text" else int(token.text)

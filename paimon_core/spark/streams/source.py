@@ -9,6 +9,7 @@ batch is an error.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -60,8 +61,8 @@ class Limits:
         found = {}
         for option, text in options.items():
             if (name := LIMITS.get(option.lower())) is not None:
-                if not text.isdecimal() or int(text) < 1:
-                    raise InvalidOption(f"option {option} = {text!r} must be a whole number from 1", option=option)
+                if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) < 1:
+                    raise InvalidOption(f"option {option} = {text!r:.60} must be a whole number from 1", option=option)
                 found[name] = int(text)
         return Limits(**found)
 

@@ -8,6 +8,7 @@ to another file; this library does not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -39,6 +40,8 @@ from paimon_core.query.planned_rows import PlannedRows
 from paimon_core.query.scan import Scan, new_scan
 from paimon_core.table.changes.difference import PlacedRows, as_changes, difference
 from paimon_core.table.changes.versions import EMPTY, Version, find_version, known, version_of
+
+_ID = re.compile(r"[0-9]{1,19}")
 
 
 @dataclass(frozen=True)
@@ -193,7 +196,7 @@ def _between(context: TableContext, left: str, right: str, mode: str) -> tuple[t
         found = [context.tags.read(name).snapshot for name in (left, right)]
         if not context.options["incremental-between-tag-to-snapshot"]:
             mode = "diff"
-    elif left.isdecimal() and right.isdecimal():
+    elif _ID.fullmatch(left) and _ID.fullmatch(right):
         start, end = (find_version(context, int(text), "incremental-between") for text in (left, right))
         return (_ordered(context, start, end), mode)
     else:

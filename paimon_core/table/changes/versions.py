@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paimon_core.argument_checks import epoch_millis
-from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound
+from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound, shown
 from paimon_core.metadata import time_travel
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
@@ -67,7 +67,9 @@ def find_version(context: TableContext, bound: Bound, name: str) -> Version:
     if isinstance(bound, datetime.datetime):
         return _at_time(context, epoch_millis(bound))
     if not isinstance(bound, int) or isinstance(bound, bool) or bound < 0:
-        raise InvalidRequest(f"{name} must be a snapshot id, a tag or a time, not {bound!r:.60}", table=context.name)
+        raise InvalidRequest(
+            f"{name} must be a snapshot id, a tag or a time, not {shown(bound, 60)}", table=context.name
+        )
     if bound == 0:
         return EMPTY
     try:

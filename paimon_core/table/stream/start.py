@@ -7,7 +7,7 @@ import datetime
 from collections.abc import Sequence
 from typing import Any
 
-from paimon_core.argument_checks import epoch_millis
+from paimon_core.argument_checks import epoch_millis, whole
 from paimon_core.errors import InvalidRequest, NotFound, SnapshotNotFound, UnsupportedFeature
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
@@ -89,7 +89,7 @@ def starting_position(context: TableContext, start: Start, *, full: bool = False
     if isinstance(start, datetime.datetime):
         return _from_time(context, epoch_millis(start))
     if isinstance(start, int) and not isinstance(start, bool):
-        return _from_snapshot(context, start, full)
+        return _from_snapshot(context, whole("start", start), full)
     if start not in _WORDS:
         raise InvalidRequest(
             f"start must be one of {', '.join(_WORDS)}, a snapshot id, a datetime or a Position, not {start!r:.60}"

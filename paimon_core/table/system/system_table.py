@@ -113,7 +113,7 @@ class SystemScan(Displayed):
             if left is None:
                 yield table
                 continue
-            yield table.slice(0, left)
+            yield table.slice(0, min(left, len(table)))
             left -= min(left, len(table))
             if not left:  # the next table is not computed
                 return

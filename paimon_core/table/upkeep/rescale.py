@@ -15,7 +15,7 @@ from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.read_set import Reads
 from paimon_core.compact.compaction import run
 from paimon_core.compact.planning import plan
-from paimon_core.errors import CorruptTable, InvalidRequest, ReadOutdated
+from paimon_core.errors import CorruptTable, InvalidRequest, ReadOutdated, shown
 from paimon_core.lsm.levels import Levels, num_levels
 from paimon_core.metadata.buckets import by_bucket
 from paimon_core.metadata.context import TableContext
@@ -78,7 +78,7 @@ def _count(context: TableContext, buckets: int | None) -> int:
         )
     count = option if buckets is None else buckets
     if type(count) is not int or not 1 <= count <= MAX_BUCKETS:
-        raise InvalidRequest(f"a number of buckets must be from 1 to {MAX_BUCKETS}, not {count!r:.60}")
+        raise InvalidRequest(f"a number of buckets must be from 1 to {MAX_BUCKETS}, not {shown(count, 60)}")
     return count
 
 

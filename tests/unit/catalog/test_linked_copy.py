@@ -9,10 +9,8 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core.catalog.linked_copy import linked_copy
-from paimon_core.errors import AlreadyExists, CommitConflict, CorruptTable, StorageError, UnsupportedFeature
-from paimon_core.metadata.stores.schema_store import SchemaStore
+from paimon_core.errors import AlreadyExists, CorruptTable, StorageError, TableNotFound, UnsupportedFeature
 from paimon_core.storage import local_disk
-from paimon_core.storage.fsspec_storage import FsspecStorage
 
 COLUMNS = {"day": "STRING NOT NULL", "id": "INT NOT NULL", "v": "STRING"}
 OPTIONS = {
@@ -175,64 +173,122 @@ def test_a_table_without_schema_0_can_be_copied(catalog, tmp_path):
     assert copy.maintenance.check(deep=True).errors == table.maintenance.check(deep=True).errors
 
 
-def test_only_one_of_two_processes_gets_the_name(catalog, tmp_path, monkeypatch):
-    """Another process creates the table between the check of the name and the claim."""
-    table = orders(catalog)
+def at_each_step(monkeypatch, act):
+    """Call ``act`` before each step of a copy: each link, the sync of directories and the rename to the final name."""
+    link, sync, move = local_disk.link, local_disk.sync_directories, local_disk.move_directory
+
+    def before(step):
+        def stepped(*args):
+            act()
+            return step(*args)
+
+        return stepped
+
+    monkeypatch.setattr("paimon_core.catalog.linked_copy.local_disk.link", before(link))
+    monkeypatch.setattr("paimon_core.catalog.linked_copy.local_disk.sync_directories", before(sync))
+    monkeypatch.setattr("paimon_core.storage.fsspec_storage.local_disk.move_directory", before(move))
+
+
+def test_no_process_finds_the_copy_before_it_is_whole(catalog, tmp_path, monkeypatch):
+    """So no commit can be below the copied snapshot, whichever program makes it."""
+    table, seen = orders(catalog), []
+
+    def look():
+        seen.append((catalog.list_tables("db"), (tmp_path / "lake" / "db.db" / "copy").exists()))
+        with pytest.raises(TableNotFound):
+            catalog.table("db.copy")
+
+    at_each_step(monkeypatch, look)
+    copy, shared = linked_copy(table, catalog, "db.copy")
+    assert seen == [(["orders"], False)] * (shared + 2)
+    assert catalog.list_tables("db") == ["copy", "orders"]
+    assert rows(copy) == rows(table)
+    assert not list((tmp_path / "lake" / "db.db").glob(".*"))
+
+
+@pytest.mark.parametrize("step", range(3))
+def test_a_table_that_another_process_creates_and_writes_stays(catalog, tmp_path, monkeypatch, step):
+    """The last moment (step 2) is between the check of the name and the rename."""
+    table, steps = orders(catalog), iter(range(100))
     emptied(table)
-    table = without_first_schema(table, tmp_path)
-    publish, rivals = SchemaStore.publish, [1]
+    row = {"day": "x", "id": 1, "v": "theirs"}
 
-    def raced(self, schema):
-        if rivals and "copy" in self.paths.root:
-            rivals.clear()
-            catalog.create_table("db.copy", {"x": "INT"})
-        return publish(self, schema)
+    def create(*_):
+        if next(steps) == 0:
+            catalog.create_table("db.copy", COLUMNS).write([row])
 
-    monkeypatch.setattr(SchemaStore, "publish", raced)
-    with pytest.raises(AlreadyExists):
+    if step == 2:
+        rename = os.rename
+
+        def raced(source, target):
+            if target.endswith("/copy"):
+                create()
+            return rename(source, target)
+
+        monkeypatch.setattr("paimon_core.storage.local_disk.os.rename", raced)
+    else:
+        steps = iter(range(-step, 100))
+        at_each_step(monkeypatch, create)
+    with pytest.raises(AlreadyExists, match=r"db\.copy already exists: another process has just created it"):
         linked_copy(table, catalog, "db.copy")
-    assert list(catalog.table("db.copy").schema.names) == ["x"]
-    assert catalog.table("db.copy").context.schemas.ids() == [0]
+    assert catalog.table("db.copy").scan().to_arrow().to_pylist() == [row]
+    assert not list((tmp_path / "lake" / "db.db").glob(".*"))
 
 
-def test_a_commit_of_another_process_stays(catalog, monkeypatch):
-    table, linked = orders(catalog), local_disk.sync_directories
-
-    def raced(paths):
-        catalog.table("db.copy").write([{"day": "x", "id": 1, "v": "theirs", "n": 1}])
-        linked(paths)
-
-    monkeypatch.setattr("paimon_core.catalog.linked_copy.local_disk.sync_directories", raced)
-    with pytest.raises(CommitConflict, match=r"wrote to table db\.copy while it was created: its commit stays"):
+def test_a_directory_that_is_no_table_is_not_replaced(catalog, tmp_path):
+    table, place = orders(catalog), tmp_path / "lake" / "db.db" / "copy"
+    place.mkdir()
+    (place / "notes.txt").write_text("mine")
+    with pytest.raises(AlreadyExists, match=r"cannot take the place of the directory .*copy, which exists"):
         linked_copy(table, catalog, "db.copy")
-    assert [row["v"] for row in catalog.table("db.copy").scan().to_arrow().to_pylist()] == ["theirs"]
+    assert (place / "notes.txt").read_text() == "mine"
+    (place / "notes.txt").unlink()
+    assert rows(linked_copy(table, catalog, "db.copy")[0]) == rows(table)
 
 
-def test_a_commit_of_another_process_at_the_last_moment_stays(catalog, monkeypatch):
-    """The other process commits its first snapshot after the copy has looked for one."""
-    table, create = orders(catalog), FsspecStorage.create_exclusive
-
-    def raced(storage, path, data):
-        if path.endswith(f"copy/snapshot/snapshot-{table.latest_snapshot().id}"):
-            with monkeypatch.context() as patched:
-                patched.setattr(FsspecStorage, "create_exclusive", create)
-                catalog.table("db.copy").write([{"day": "x", "id": 1, "v": "theirs", "n": 1}])
-        return create(storage, path, data)
-
-    monkeypatch.setattr(FsspecStorage, "create_exclusive", raced)
-    with pytest.raises(CommitConflict, match=r"wrote to table db\.copy while it was created: its commit stays"):
-        linked_copy(table, catalog, "db.copy")
-    assert [row["v"] for row in catalog.table("db.copy").scan().to_arrow().to_pylist()] == ["theirs"]
-
-
-def test_a_commit_of_another_process_outlives_a_copy_that_fails(catalog, monkeypatch):
+@pytest.mark.parametrize("is_pinned", [False, True])
+def test_a_commit_to_the_source_meanwhile_is_not_copied(catalog, monkeypatch, is_pinned):
     table = orders(catalog)
+    before, left = rows(table), [1]
+    view = table.at(snapshot=table.latest_snapshot().id) if is_pinned else table
 
-    def raced(source, target):
-        catalog.table("db.copy").write([{"day": "x", "id": 1, "v": "theirs", "n": 1}])
-        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+    def commit():
+        if left:
+            left.clear()
+            table.write([{"day": "late", "id": 1, "v": "late", "n": 1}])
 
-    monkeypatch.setattr("paimon_core.catalog.linked_copy.local_disk.link", raced)
-    with pytest.raises(StorageError):
+    at_each_step(monkeypatch, commit)
+    copy, _ = linked_copy(view, catalog, "db.copy")
+    assert (rows(copy), len(rows(table))) == (before, len(before) + 1)
+
+
+def test_a_version_that_expires_meanwhile_is_an_error(catalog, monkeypatch):
+    table, left = orders(catalog), [1]
+
+    def expire():
+        if left:
+            left.clear()
+            emptied(table)
+
+    at_each_step(monkeypatch, expire)
+    with pytest.raises(CorruptTable, match=r"the version of table db\.orders expired meanwhile"):
         linked_copy(table, catalog, "db.copy")
-    assert [row["v"] for row in catalog.table("db.copy").scan().to_arrow().to_pylist()] == ["theirs"]
+    assert catalog.list_tables("db") == ["orders"]
+
+
+@pytest.mark.parametrize("is_created_again", [False, True])
+def test_a_source_that_is_dropped_meanwhile_is_an_error(catalog, monkeypatch, is_created_again):
+    table, left = catalog.create_table("db.orders", COLUMNS), [1]
+    table.write([])
+
+    def drop():
+        if left:
+            left.clear()
+            catalog.drop_table("db.orders")
+            if is_created_again:
+                catalog.create_table("db.orders", {"x": "INT"})
+
+    monkeypatch.setattr("paimon_core.catalog.linked_copy._for_new_table", lambda schema: (drop(), schema)[1])
+    with pytest.raises(TableNotFound, match=r"table db\.orders was dropped or re-created"):
+        linked_copy(table, catalog, "db.copy")
+    assert "copy" not in catalog.list_tables("db")

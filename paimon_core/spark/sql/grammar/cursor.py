@@ -23,6 +23,8 @@ from paimon_core.spark.sql.grammar.masked import masked
 
 SQL_LENGTH = 1 << 20
 """The maximum number of characters of a statement."""
+_MOST_DIGITS = 19
+"""The digits of a whole number of 64 bits."""
 T = TypeVar("T")
 
 
@@ -183,6 +185,8 @@ class Cursor:
         token = self.next
         if token.kind != "number" or not token.text.isascii() or not token.text.isdigit():
             self.refuse(f"{what}: a text in single quotes, a whole number, true, false or null")
+        if len(token.text) > _MOST_DIGITS:
+            self.refuse(f"{what}: a whole number of at most {_MOST_DIGITS} digits")
         self.at += 1
         return sign * int(token.text)
 

@@ -6,6 +6,7 @@ import datetime
 import re
 from typing import Any
 
+from paimon_core.argument_checks import parsed_id
 from paimon_core.spark.compactor import (
     compact_database_spark,
     compact_spark,
@@ -190,7 +191,7 @@ def rollback(given: Arguments) -> Results:
         given.without("snapshot", "version")
         given.without("tag", "version")
         is_tag = version in {known.name for known in given.table.tags.list()} or not re.fullmatch(r"\d+", version)
-        snapshot, tag = (None, version) if is_tag else (int(version), None)
+        snapshot, tag = (None, version) if is_tag else (parsed_id(version, "version"), None)
     return _snapshot(given.table.rollback(snapshot=snapshot, tag=tag))
 
 

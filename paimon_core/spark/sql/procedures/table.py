@@ -61,7 +61,7 @@ def _values(procedure: Procedure, statement: Call, text: str) -> dict[str, Any]:
     given: set[str] = set()
     for key, value in statement.arguments.items():
         if key.isdigit():
-            if int(key) >= len(known):
+            if len(key) > 4 or int(key) >= len(known):
                 fail(text, statement.at, f"sys.{statement.procedure} takes {len(known)} arguments: {', '.join(known)}")
             name = list(procedure.arguments)[int(key)]
         elif key in procedure.refused:

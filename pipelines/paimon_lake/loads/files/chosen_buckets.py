@@ -103,7 +103,7 @@ def _ratio(files: Sequence[SourceFile], kind: FileFormat, options: Mapping[str, 
 
 def processors(settings: Settings) -> int:
     """Return how many tasks Spark runs at once, as far as the settings tell; 1 for a cluster, which may grow."""
-    found = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", settings.spark.master)
+    found = re.fullmatch(r"local(?:\[(\d{1,9}|\*)(?:,\s*\d+)?\])?", settings.spark.master)
     if found is None:
         return 1
     return usable() if found[1] == "*" else int(found[1] or 1)

@@ -144,15 +144,15 @@ def of_partitions(table: Table, partitions: Sequence[str] | None) -> Predicate |
 
 def _value(table: Table, field: DataField, text: str) -> Any:
     """Return the value of a partition from its text or its directory name, in which a date is a number of days."""
-    if field.type.root is TypeRoot.DATE and text.isdecimal():
-        return datetime.date(1970, 1, 1) + datetime.timedelta(days=int(text))
     arrow = field.type.to_arrow()
     try:
+        if field.type.root is TypeRoot.DATE and text.isdecimal():
+            return datetime.date(1970, 1, 1) + datetime.timedelta(days=int(text))
         found = pa.array([text])
         if pa.types.is_timestamp(arrow):  # names of directories have no time zone: they are in UTC
             found = found.cast(pa.timestamp(arrow.unit))
         return found.cast(arrow)[0].as_py()
     except (pa.ArrowException, ValueError, OverflowError):
         raise PipelineError(
-            f"{table.name}: {text!r} is no value of the partition column {field.name!r}, a {field.type}"
+            f"{table.name}: {text!r:.80} is no value of the partition column {field.name!r}, a {field.type}"
         ) from None

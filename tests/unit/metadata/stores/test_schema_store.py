@@ -1,6 +1,8 @@
 import json
 import pickle
+import threading
 import uuid
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -54,6 +56,40 @@ def test_a_remote_store_requests_the_first_schema_with_the_listing(store):
         SchemaStore(remote.storage, store.paths).latest()
     store.storage.write(f"{store.paths.schema_directory}/{DROPPED}", b"x")
     assert remote.latest() is None
+
+
+def test_a_first_schema_of_a_dropped_table_is_not_kept_below_a_newer_schema(store):
+    """The table is dropped, created and altered between the read of schema 0 and the listing."""
+    store.publish(numbered(0))
+    remote = SchemaStore(Remote(store.storage), store.paths)
+    was_read = threading.Event()
+    other = replace(numbered(0), options={"bucket": "7"})
+
+    def create_again():
+        assert was_read.wait(20)
+        store.storage.delete([store.paths.schema(0)])
+        store.publish(other)
+        store.publish(numbered(1))
+
+    def read(path):
+        data = store.storage.read(path)
+        was_read.set()
+        return data
+
+    remote.storage.before("list", "schema", create_again)
+    remote.storage.inner = Reading(store.storage, read)
+    assert remote.latest() == numbered(1)
+    assert remote.read(0) == other
+
+
+class Reading:
+    """A storage with another method ``read``."""
+
+    def __init__(self, inner, read):
+        self.inner, self.read = inner, read
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
 
 
 def test_a_caller_that_changes_the_options_changes_no_other_store(store):

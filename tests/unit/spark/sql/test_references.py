@@ -42,6 +42,9 @@ def test_versions_are_part_of_the_reference():
     assert [r.alias for r in found.values()] == [None] * 3
     with pytest.raises(SqlError, match="needs an id or a tag, at line 1, column 31"):
         references("SELECT * FROM t VERSION AS OF current_date()")
+    for kind, need in (("VERSION", "an id or a tag"), ("TIMESTAMP", "a time as text")):
+        with pytest.raises(SqlError, match=f"needs {need}"):  # Python does not read so many digits
+            references(f"SELECT * FROM t {kind} AS OF {'9' * 5000}")
 
 
 def test_a_table_without_alias_keeps_its_name():

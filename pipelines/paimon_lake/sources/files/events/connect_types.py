@@ -104,7 +104,8 @@ def _stated(field: Mapping[str, Any]) -> str:
     if name == DECIMAL:
         parameters = _mapping(field.get("parameters"))
         digits, scale = str(parameters.get("connect.decimal.precision", "")), str(parameters.get("scale", ""))
-        fits = digits.isdecimal() and scale.isdecimal() and int(scale) <= int(digits) <= 38 and int(digits) > 0
+        is_given = all(re.fullmatch("[0-9]{1,2}", text) for text in (digits, scale))
+        fits = is_given and int(scale) <= int(digits) <= 38 and int(digits) > 0
         return f"DECIMAL({int(digits)}, {int(scale)})" if fits else ""
     if name in _TIMESTAMPS:
         return {"ms": "TIMESTAMP(3)", "us": "TIMESTAMP(6)", "ns": "TIMESTAMP(9)"}[_TIMESTAMPS[name]]

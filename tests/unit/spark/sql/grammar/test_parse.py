@@ -183,6 +183,7 @@ REFUSED = [
     ("EXPLAIN DROP TABLE t", 9, "only queries are explained"),
     ("USE", 4, "the name of a database"),
     ("CALL other.compact('t')", 6, "write CALL sys.name(...)"),
+    (f"CALL sys.rollback('t', {'9' * 30})", 24, "a whole number of at most 19 digits"),
     ("CALL sys.compact(table => 't', 'x')", 32, "name all"),
     ("CALL sys.compact(table => 't', table => 'u')", 32, "given twice"),
     ("CALL sys.compact(table => 1 + 1)", 29, "needs ) here"),
