@@ -7,7 +7,9 @@ snapshot as columns, two numbers for every referenced file, and some directory l
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -20,10 +22,23 @@ from paimon_core.metadata.manifests.entries import ManifestFile
 from paimon_core.progress_meter import Meter, meter
 from paimon_core.storage.paths import component
 
-KEPT_LISTINGS = 1024
+KEPT_LISTINGS = 512
 """Maximum number of directory listings in memory."""
 CACHED_ENTRIES = 10_000
 """Manifests with more entries are not cached, but decoded again when a tag or a later snapshot needs them."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The files of a directory: names, encoded as by ``os.fsencode``, and sizes in bytes."""
+
+    names: Sequence[bytes]
+    sizes: Sequence[int]
+
+    @cached_property
+    def by_name(self) -> dict[str, int]:
+        """The size of each file by name."""
+        return dict(zip((n.decode(errors="surrogateescape") for n in self.names), self.sizes, strict=True))
 
 
 @dataclass
@@ -46,7 +61,7 @@ class CheckRun:
     """The index files and offsets of the deletion vectors whose positions have been checked."""
     read_files: Meter = field(default_factory=lambda: meter("check rows", "files"))
     """Counts the files whose rows a deep check reads."""
-    _listings: OrderedDict[str, dict[str, int]] = field(default_factory=OrderedDict)
+    _listings: OrderedDict[str, Listing] = field(default_factory=OrderedDict)
     _manifests: set[str] = field(default_factory=set)
     _unseen: dict[str, tuple[int, int]] = field(default_factory=dict)
     """For each listed directory: its files that are not known to be referenced (-1: it has directories); all files."""
@@ -87,15 +102,15 @@ class CheckRun:
         directory, _, name = path.rpartition("/")
         if directory in self._listings:
             self._listings.move_to_end(directory)
-            if name in self._listings[directory]:
-                return self._listings[directory][name]
+            if name in self._listings[directory].by_name:
+                return self._listings[directory].by_name[name]
             if not self.context.storage.exists(path):
                 return None  # if the file exists, it was created after the listing
         self._list(directory)
-        return self._listings[directory].get(name)
+        return self._listings[directory].by_name.get(name)
 
-    def listing(self, directory: str) -> dict[str, int]:
-        """Return the sizes of the files of a directory by name, from a listing of this check or a new one."""
+    def listing(self, directory: str) -> Listing:
+        """Return the files of a directory, from a listing of this check or a new one."""
         if directory not in self._listings:
             self._list(directory)
         return self._listings[directory]
@@ -111,13 +126,17 @@ class CheckRun:
         return total if unseen == 0 else None
 
     def _list(self, directory: str) -> None:
-        sizes = self.context.storage.file_sizes(directory)
-        total = -1 if sizes is None else len(sizes)
-        if sizes is None:
+        found = self.context.storage.file_sizes(directory)
+        if found is None:
             entries = self.context.storage.list(directory)
-            sizes, total = {e.name: e.size for e in entries if not e.is_directory}, len(entries)
-        self._listings[directory] = sizes
-        self._unseen[directory] = (-1 if len(sizes) < total else total, total)
+            files = [e for e in entries if not e.is_directory]
+            names, total = [e.name.encode(errors="surrogateescape") for e in files], len(entries)
+            listing = Listing(names, [e.size for e in files])
+        else:
+            listing = Listing(*found)
+            total = len(listing.names)
+        self._listings[directory] = listing
+        self._unseen[directory] = (-1 if len(listing.names) < total else total, total)
         if len(self._listings) > KEPT_LISTINGS:
             self._listings.popitem(last=False)
 
@@ -142,11 +161,11 @@ class CheckRun:
             return found if all(plain) else None
         return None  # type: ignore[unreachable]  # an error that guarding() has reported
 
-    def entries(self, manifest: ManifestFile, location: Location) -> CheckedEntries | None:
+    def entries(self, manifest: ManifestFile, location: Location, *, whole: bool = False) -> CheckedEntries | None:
         """Return the entries of a manifest; None when it cannot be read.
 
-        When a manifest is first read, problems become findings, and the numbers that its manifest list records are
-        checked.
+        ``whole``: with the column statistics, as in a deep check. When a manifest is first read, problems become
+        findings, and the numbers that its manifest list records are checked.
         """
         path = self.context.paths.manifest(manifest.file_name)
         first = path not in self._manifests
@@ -158,7 +177,7 @@ class CheckRun:
         try:
             few = manifest.num_added_files + manifest.num_deleted_files <= CACHED_ENTRIES
             read = self.context.manifests.read_entries(manifest.file_name, keep=few)
-            found = CheckedEntries.of(read, whole=self.deep)
+            found = CheckedEntries.of(read, whole=whole or self.deep)
         except Exception as error:
             if first:
                 with self.collector.guarding("I6", location, path):

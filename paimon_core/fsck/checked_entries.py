@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,14 @@ _LONG = 1 << 12
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _FEW = 1000
 """Fewer entries keep their statistics, because copying the other columns costs more."""
+
+
+class EntryHashes(NamedTuple):
+    """What is remembered of the entries of a manifest: a hash of each identity and of each record; which are ADD."""
+
+    identity: Numbers
+    record: Numbers
+    added: Mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +123,11 @@ class CheckedEntries:
         at = first[order]
         names = [partitions[n] for n in code[at].tolist()]
         return numbers[group], list(zip(names, buckets[bucket[at]].tolist(), strict=True))
+
+    @property
+    def hashes(self) -> EntryHashes:
+        """The hashes of the entries and the mask of the ADD entries."""
+        return EntryHashes(self.identity, self.record, self.added)
 
     @property
     def what(self) -> Numbers:

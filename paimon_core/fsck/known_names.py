@@ -35,12 +35,32 @@ class KnownNames:
     def find(self, names: Numbers) -> tuple[Mask, Numbers]:
         """Return which of the hashes are known, and the value of each known one."""
         known, values = np.zeros(len(names), bool), np.zeros(len(names), np.int64)
+        if len(names) >= MANY and share_none(names, *(part for part, _ in self._parts)):
+            return known, values
         for sorted_names, of_names in reversed(self._parts):  # the oldest value is written last
             at = np.minimum(searched(sorted_names, names), len(sorted_names) - 1)
             same = sorted_names[at] == names
             known |= same
             values[same] = of_names[at[same]]
         return known, values
+
+
+def share_none(*hashes: Numbers) -> bool:
+    """Whether all hashes are different. Sorting numbers together is much faster than searching some among others."""
+    together = np.sort(np.concatenate([np.zeros(0, np.int64), *hashes]))
+    return not (together[1:] == together[:-1]).any()
+
+
+def in_order(hashes: Numbers) -> Numbers:
+    """Return the positions of the hashes in ascending order; equal hashes keep their order.
+
+    A sort that is not stable is several times faster, and mostly no hashes are equal.
+    """
+    order = np.argsort(hashes)
+    together = hashes[order]
+    if (together[1:] == together[:-1]).any():
+        order = np.argsort(hashes, kind="stable")
+    return order
 
 
 def searched(ordered: Numbers, wanted: Numbers) -> Numbers:
@@ -55,12 +75,11 @@ def searched(ordered: Numbers, wanted: Numbers) -> Numbers:
 
 
 def _ordered(names: Numbers, values: Numbers) -> tuple[Numbers, Numbers]:
-    order = np.argsort(names, kind="stable")
+    order = in_order(names)
     return names[order], values[order]
 
 
-def name_hashes(names: Sequence[str]) -> Numbers:
+def name_hashes(names: Sequence[bytes]) -> Numbers:
     """Return the hash of each name, as ``EntryColumns.name_digest``."""
-    texts = [name.encode(errors="surrogateescape") for name in names]
-    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-    return digests(b"".join((*texts, PADDING)), np.cumsum(lengths) - lengths, lengths)[0]
+    lengths = np.fromiter(map(len, names), np.int64, len(names))
+    return digests(b"".join((*names, PADDING)), np.cumsum(lengths) - lengths, lengths)[0]

@@ -3,6 +3,7 @@
 Each snapshot is compared with the snapshot before it: manifests that both snapshots reference are skipped, and the
 other manifests of the two snapshots must have the same net effect (I7). So a check of a thousand snapshots takes little
 more time than a check of one snapshot. The files are columns (``LiveParts``), compared by hashes of their identities.
+These hashes are kept for each manifest of the last snapshot, so that a manifest which a merge replaced is decoded once.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import numpy as np
 
 from paimon_core.codec.avro.columns import Mask, Numbers
 from paimon_core.fsck.check_context import CheckRun
-from paimon_core.fsck.checked_entries import CheckedEntries
+from paimon_core.fsck.checked_entries import CheckedEntries, EntryHashes
 from paimon_core.fsck.finding_collector import Location
+from paimon_core.fsck.known_names import in_order
 from paimon_core.fsck.live_parts import LiveParts
 from paimon_core.metadata.manifests.entries import ManifestFile
 
@@ -27,6 +29,17 @@ class CheckedFiles:
     manifests: list[ManifestFile] = field(default_factory=list)
     live: LiveParts = field(default_factory=LiveParts)
     rows: int = 0
+    _hashes: dict[str, EntryHashes] = field(default_factory=dict)
+    """The hashes of the entries of each manifest, by its name."""
+
+    def extend(
+        self, run: CheckRun, manifests: Sequence[ManifestFile], entries: Sequence[CheckedEntries], location: Location
+    ) -> None:
+        """Apply the entries of the manifests that a snapshot adds."""
+        for manifest, found in zip(manifests, entries, strict=True):
+            self.apply(run, found, location)
+            self._hashes[manifest.file_name] = found.hashes
+        self.manifests += manifests
 
     def apply(self, run: CheckRun, entries: CheckedEntries, location: Location) -> None:
         """Apply entries in order; report an ADD of a live file and a DELETE of a missing file (I8)."""
@@ -71,6 +84,7 @@ class CheckedFiles:
             if found is None:
                 return False
             parts.append(found)
+            self._hashes[manifest.file_name] = found.hashes
         net = _Net.of([p.identity for p in parts], [np.where(p.added, 1, -1) for p in parts])
         for at in np.flatnonzero((net.counts != 0) & (net.counts != 1))[
             np.argsort(net.first[(net.counts != 0) & (net.counts != 1)])
@@ -98,13 +112,16 @@ class CheckedFiles:
         opened += [(m, 1) for m in base if m.file_name not in current]
         identities, changes, records, new = [], [], [], []
         for manifest, sign in opened:
-            found = run.entries(manifest, location)
+            found = self._hashes.get(manifest.file_name)
             if found is None:
-                return False
+                entries = run.entries(manifest, location, whole=True)
+                if entries is None:
+                    return False
+                found = self._hashes[manifest.file_name] = entries.hashes
             identities.append(found.identity)
             records.append(found.record)
             changes.append(np.where(found.added, sign, -sign))
-            new.append(found.added if sign > 0 else np.zeros(len(found), bool))
+            new.append(found.added if sign > 0 else np.zeros(len(found.added), bool))
         run.collector.check("I7")
         net = _Net.of(identities, changes, new)
         if opened and (net.counts.any() or net.last_added.max(initial=-1) >= 0):
@@ -125,6 +142,7 @@ class CheckedFiles:
                         f"it {words} {', '.join(sorted(names)[:3])}{more}",
                     )
         self.manifests = list(base)
+        self._hashes = {m.file_name: self._hashes[m.file_name] for m in base}
         return not net.counts.any()
 
 
@@ -144,7 +162,7 @@ class _Net:
         identity, change = np.concatenate([none, *identities]), np.concatenate([none, *changes])
         if not len(identity):
             return _Net(none, none, none)
-        order = np.argsort(identity, kind="stable")
+        order = in_order(identity)
         together = identity[order]
         starts = np.flatnonzero(np.concatenate([[True], together[1:] != together[:-1]]))
         adds = change > 0 if added is None else np.concatenate(list(added))
@@ -154,7 +172,7 @@ class _Net:
 
 def _repeated(identity: Numbers) -> Mask:
     """Return a mask of the values that occur more than once."""
-    order = np.argsort(identity, kind="stable")
+    order = np.argsort(identity)
     together = identity[order]
     same = together[1:] == together[:-1]
     out = np.zeros(len(identity), bool)

@@ -9,7 +9,7 @@ import numpy as np
 
 from paimon_core.codec.avro.columns import Mask, Numbers
 from paimon_core.fsck.checked_entries import CheckedEntries, Place
-from paimon_core.fsck.known_names import searched
+from paimon_core.fsck.known_names import MANY, searched, share_none
 from paimon_core.metadata.manifests.entries import ManifestEntry
 
 MOST_JOINED = 100_000
@@ -70,6 +70,8 @@ class LiveParts:
     def find(self, identity: Numbers) -> Numbers:
         """Return the number of each file with one of these identities; -1 if it is not live."""
         out = np.full(len(identity), -1, np.int64)
+        if len(identity) >= MANY and share_none(identity, *(part.entries.identity for part in self._parts)):
+            return out
         start = 0
         for part in self._parts:
             rows = part.find(identity)
@@ -90,10 +92,19 @@ class LiveParts:
     def differ(self, identity: Numbers, record: Numbers) -> Mask:
         """Return which of the entries are live files with another record."""
         out = np.zeros(len(identity), bool)
+        if len(identity) >= MANY and self._have(record):
+            return out
         for part in self._parts:
             rows = part.find(identity)
             out |= (rows >= 0) & (part.entries.record[rows] != record)
         return out
+
+    def _have(self, record: Numbers) -> bool:
+        """Whether all these records are different, and each is that of a live file."""
+        live = [part.entries.record[part.alive] for part in self._parts]
+        together = np.sort(np.concatenate([record, *live]))
+        repeated = np.count_nonzero(together[1:] == together[:-1])
+        return share_none(record) and share_none(*live) and repeated == len(record)
 
     def __iter__(self) -> Iterator[CheckedEntries]:
         """Yield the live files, in the order in which they were added."""

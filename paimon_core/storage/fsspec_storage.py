@@ -12,7 +12,7 @@ import datetime
 import functools
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
@@ -94,8 +94,8 @@ class FsspecStorage(Storage):
         found = [self._info(e) for e in entries if len(e["name"]) > len(directory.rstrip("/"))]
         return sorted(found, key=lambda f: f.path)
 
-    def file_sizes(self, directory: str) -> dict[str, int] | None:
-        """Return the sizes of the files by name; None in memory, and as ``Storage.file_sizes`` states."""
+    def file_sizes(self, directory: str) -> tuple[Sequence[bytes], Sequence[int]] | None:
+        """Return the names and sizes of the files; None in memory, and as ``Storage.file_sizes`` states."""
         if not self.is_local:
             return None
         if self.bounds is not None:

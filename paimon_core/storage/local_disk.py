@@ -102,28 +102,31 @@ def entries(directory: str) -> list[dict[str, Any]]:
     return found
 
 
-def file_sizes(directory: str) -> dict[str, int] | None:
-    """Return the size of each file of a directory by name; None for a file, or if an entry is a link or a directory.
+def file_sizes(directory: str) -> tuple[list[bytes], list[int]] | None:
+    """Return the names and the sizes of the files of a directory; None for a file, or if an entry is no file.
 
-    Takes a third of the time of ``entries``. Raises FileNotFoundError for a missing directory.
+    Takes a third of the time of ``entries``; names as bytes need no conversion for each ``stat``. Raises
+    FileNotFoundError for a missing directory.
     """
-    found: dict[str, int] = {}
+    names: list[bytes] = []
+    sizes: list[int] = []
     try:
         handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except NotADirectoryError:
         return None
     try:
-        for name in os.listdir(handle):
+        for name in os.listdir(os.fsencode(directory)):
             try:
                 entry = os.stat(name, dir_fd=handle, follow_symlinks=False)
             except FileNotFoundError:  # deleted since the directory was listed
                 continue
-            if not stat.S_ISREG(entry.st_mode):
+            if stat.S_IFMT(entry.st_mode) != stat.S_IFREG:
                 return None
-            found[name] = entry.st_size
+            names.append(name)
+            sizes.append(entry.st_size)
     finally:
         os.close(handle)
-    return found
+    return names, sizes
 
 
 def _described(entry: os.DirEntry[str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ disk. Paths are absolute strings of the store, built only by ``storage.paths``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -69,9 +69,10 @@ class Storage(Protocol):
     def list(self, directory: str) -> list[FileInfo]:
         """Return the direct entries of a directory; [] for a directory that does not exist."""
 
-    def file_sizes(self, directory: str) -> dict[str, int] | None:
-        """Return the sizes in bytes of the files of a directory by name, without a value for each file.
+    def file_sizes(self, directory: str) -> tuple[Sequence[bytes], Sequence[int]] | None:
+        """Return the names and the sizes in bytes of the files of a directory, without a value for each file.
 
+        A name is encoded as by ``os.fsencode``.
         None, if the store has no such listing, the directory is missing, or one of its entries is not a file: then
         ``list`` tells more.
         """

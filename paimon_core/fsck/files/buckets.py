@@ -171,6 +171,8 @@ def _pairs(columns: EntryColumns) -> list[tuple[bytes, int]]:
 def _runs(part: CheckedEntries) -> tuple[Numbers, list[_Run]]:
     """Return for each file the index of its place and level, -1 at level 0; and the places with their levels."""
     codes, places = part.places
+    if not (part.columns.numbers["level"] > 0).any():
+        return np.full(len(part), -1, np.int64), []
     levels, level = np.unique(part.columns.numbers["level"], return_inverse=True)
     pairs, code = np.unique(codes * max(len(levels), 1) + level, return_inverse=True)
     found = [(*places[pair // len(levels)], int(levels[pair % len(levels)])) for pair in pairs.tolist()]
@@ -185,7 +187,7 @@ def _rows(parts: Sequence[EntryColumns], rows: Sequence[Indices], name: str, ari
     if len(parts) == 1:
         starts, lengths = (column[rows[0]].astype(np.int64) for column in parts[0].spans[name])
         return RowBytes(parts[0].buffer, starts, lengths, arity)
-    data = [b"".join(part.bytes_at(name, some)) for part, some in zip(parts, rows, strict=True)]
+    data = [part.joined_bytes(name, some) for part, some in zip(parts, rows, strict=True)]
     lengths = np.concatenate([part.spans[name].lengths[some] for part, some in zip(parts, rows, strict=True)])
     lengths = lengths.astype(np.int64)
     return RowBytes(np.frombuffer(b"".join(data), np.uint8), np.cumsum(lengths) - lengths, lengths, arity)

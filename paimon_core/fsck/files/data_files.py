@@ -12,7 +12,7 @@ from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.checked_entries import CheckedEntries
 from paimon_core.fsck.files.listed_files import listed
 from paimon_core.fsck.finding_collector import Location
-from paimon_core.fsck.known_names import name_hashes
+from paimon_core.fsck.known_names import name_hashes, share_none
 from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.manifests.entry_columns import EntryColumns
 from paimon_core.storage.paths import POSTPONE_BUCKET
@@ -67,6 +67,10 @@ def _compared(run: CheckRun, part: CheckedEntries) -> tuple[Mask, Mask]:
     names, what = part.columns.name_digest, part.what
     is_extra = run.extra_files.find(names)[0] | _extra_before(run, part)
     known, before = run.files.find(names)
+    if share_none(names):
+        is_new = ~known & ~is_extra
+        run.files.add(names[is_new], what[is_new])
+        return is_new, is_extra | (known & (before != what))
     _, first, group = np.unique(names, return_index=True, return_inverse=True)
     earlier = np.ones(len(part), bool)
     earlier[first] = False
@@ -86,7 +90,7 @@ def _extra_before(run: CheckRun, part: CheckedEntries) -> Mask:
         for name in extras:
             first[name] = min(row, first.get(name, row))
     if first:
-        hashes = name_hashes(list(first))
+        hashes = name_hashes([name.encode() for name in first])
         run.extra_files.add(*np.unique(hashes, return_index=True))
         order = np.argsort(hashes)
         at = np.minimum(np.searchsorted(hashes[order], part.columns.name_digest), len(order) - 1)

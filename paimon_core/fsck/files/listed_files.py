@@ -10,13 +10,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from paimon_core.codec.avro.columns import Mask, Numbers
-from paimon_core.fsck.check_context import KEPT_LISTINGS, CheckRun
+from paimon_core.fsck.check_context import KEPT_LISTINGS, CheckRun, Listing
 from paimon_core.fsck.checked_entries import CheckedEntries, Place
-from paimon_core.fsck.known_names import name_hashes
+from paimon_core.fsck.known_names import name_hashes, searched
 from paimon_core.storage.paths import is_plain
 
 _DIRECTORIES = min(256, KEPT_LISTINGS)
 """The number of directories whose files are compared at once."""
+_NONE = Listing((), ())
 _MIX = 0x9E3779B97F4A7C15 - (1 << 64)
 
 
@@ -67,27 +68,27 @@ def _among(run: CheckRun, places: Sequence[Place], code: Numbers, names: Numbers
     paths = run.context.paths
     directories: list[str] = []
     counts: list[int] = []
-    found_names: list[str] = []
+    found_names: list[bytes] = []
     found_sizes: list[int] = []
     for place in places:
         try:
             directory = paths.bucket(run.context.partition_path(place[0]), place[1])
             files = run.listing(directory)
         except Exception:  # each file is checked alone, which reports the error
-            directory, files = "", {}
-        if not is_plain("".join(files)):
-            files = {}
+            directory, files = "", _NONE
+        if not is_plain(b"".join(files.names).decode(errors="surrogateescape")):
+            files = _NONE
         directories.append(directory)
-        counts.append(len(files))
-        found_names += files
-        found_sizes += files.values()
+        counts.append(len(files.names))
+        found_names += files.names
+        found_sizes += files.sizes
     if not found_names:
         return np.zeros(len(code), bool)
     keys = _keys(name_hashes(found_names), np.repeat(np.arange(len(places)), counts))
     by_key = np.argsort(keys)
     keys = keys[by_key]
     wanted = _keys(names, code)
-    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    at = np.minimum(searched(keys, wanted), len(keys) - 1)
     out: Mask = (keys[at] == wanted) & (np.array(found_sizes, np.int64)[by_key[at]] == sizes)
     for directory, count in zip(directories, np.bincount(code[out], minlength=len(places)).tolist(), strict=True):
         if count:

@@ -62,7 +62,7 @@ def _unreferenced(run: CheckRun, root: str) -> Iterator[FileInfo]:
 
 
 def _without_reference(run: CheckRun, infos: list[FileInfo]) -> list[FileInfo]:
-    hashes = name_hashes([info.name for info in infos])
+    hashes = name_hashes([info.name.encode(errors="surrogateescape") for info in infos])
     known = run.files.find(hashes)[0] | run.extra_files.find(hashes)[0]
     return [info for info, is_known in zip(infos, known.tolist(), strict=True) if not is_known]
 

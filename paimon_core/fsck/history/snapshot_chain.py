@@ -96,9 +96,7 @@ def _step(
         if not files.load(run, base, location):
             return None
     entries = [found for found in changes if found is not None]
-    for found in entries:
-        files.apply(run, found, location)
-    files.manifests += delta
+    files.extend(run, delta, entries, location)
     _check_counts(run, snapshot, files.rows, entries, changelog, location)
     return Step(location, snapshot, entries, changelog, files, before if known else None)
 

@@ -161,13 +161,9 @@ class EntryColumns:
                 continue
             ends = size + np.cumsum(np.maximum(lengths, 0), dtype=np.int64)
             spans[name] = Spans((ends - np.maximum(lengths, 0)).astype(kind), lengths)
-            width = int(lengths[0])
             if size == (size := int(ends[-1])):
                 continue
-            if (lengths == width).all():
-                parts += (rows.tobytes() for _, rows in rows_of(self.data, some.spans[name].starts, width))
-            else:
-                parts += filter(None, some.bytes_at(name))
+            parts.append(some.joined_bytes(name))
         return replace(some, data=b"".join((*parts, PADDING)), spans=spans)
 
     def without_statistics(self) -> EntryColumns:
@@ -186,6 +182,13 @@ class EntryColumns:
                 None if n < 0 else data[a:b] for a, b, n in zip(starts.tolist(), ends, lengths.tolist(), strict=True)
             ]
         return [data[a:b] for a, b in zip(starts.tolist(), ends, strict=True)]
+
+    def joined_bytes(self, name: str, at: Indices | slice = slice(None)) -> bytes:
+        """Return the bytes of a column of spans at the given positions, joined; nulls have none."""
+        starts, lengths = (column[at] for column in self.spans[name])
+        width = int(lengths[0]) if len(lengths) and (lengths == lengths[0]).all() else 0
+        rows = (some.tobytes() for _, some in rows_of(self.data, starts, width)) if width > 0 else ()
+        return b"".join(filter(None, rows if width > 0 else self.bytes_at(name, at)))
 
     def column(self, name: str, at: Indices | slice = slice(None)) -> list[Any]:
         """Return the values of a column at the given positions as in ManifestEntry: numbers, texts, bytes, tuples."""
@@ -361,7 +364,7 @@ def live(columns: EntryColumns) -> Mask:
     Raises CorruptTable for an ADD entry whose identity is already present.
     """
     added: Mask = columns.numbers["kind"] == FileKind.ADD.value
-    order = np.argsort(columns.name_digest, kind="stable")
+    order = np.argsort(columns.name_digest)
     same = np.zeros(len(order), bool)
     digest = columns.name_digest[order]
     same[1:] = digest[1:] == digest[:-1]

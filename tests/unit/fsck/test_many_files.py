@@ -9,10 +9,13 @@ import pytest
 from paimon_core.fsck.check import check
 from paimon_core.fsck.checked_entries import CheckedEntries
 from paimon_core.fsck.finding import Level
-from paimon_core.fsck.known_names import KnownNames, name_hashes
+from paimon_core.fsck.known_names import KnownNames, in_order, name_hashes, share_none
+from paimon_core.fsck.live_parts import LiveParts, _Part
 from paimon_core.metadata.column_stats import EMPTY_ROW, ColumnStats
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
+from paimon_core.metadata.manifests.entry_columns import EntryColumns
+from paimon_core.metadata.stores.manifest_store import ManifestStore
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from tests.support import broken_tables as broken
 from tests.support.commits import commit
@@ -134,10 +137,65 @@ def test_long_values_differ_after_the_bytes_that_are_hashed():
 
 def test_known_names_keep_the_older_value():
     known = KnownNames()
-    names = name_hashes([f"n{n}" for n in range(100)])
+    names = name_hashes([b"n%d" % n for n in range(100)])
     for start in range(0, 100, 7):
         known.add(names[start : start + 7], np.arange(start, min(start + 7, 100)))
     known.add(names[3:5], np.array([1000, 1001]))
-    found, values = known.find(np.append(names, name_hashes(["other"])))
+    found, values = known.find(np.append(names, name_hashes([b"other"])))
     assert found.tolist() == [True] * 100 + [False]
     assert values[:100].tolist() == list(range(100))
+
+
+def entries_of(identity, record):
+    columns = EntryColumns.of_entries([entry() for _ in identity])
+    return CheckedEntries(columns, np.array(identity, np.int64), np.array(record, np.int64))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_many_files_are_found_as_few_are(monkeypatch, seed):
+    """Hashes that share none with others, or records that are all live, are found with one sort."""
+    numbers = np.random.default_rng(seed)
+    live = LiveParts()
+    live._parts = [_Part(entries_of(range(first, first + 5), numbers.integers(0, 2, 5))) for first in (0, 5, 10)]
+    for removed in numbers.integers(0, 15, int(numbers.integers(0, 3))).tolist():
+        live.remove(removed)
+    low = int(numbers.integers(0, 20))
+    identity = numbers.integers(low, low + 8, 3)
+    record = numbers.integers(0, 2, 3)
+    names = KnownNames()
+    names.add(np.arange(0, 20, 2), np.arange(10))
+    found = []
+    for many in (0, 10**9):
+        monkeypatch.setattr("paimon_core.fsck.live_parts.MANY", many)
+        monkeypatch.setattr("paimon_core.fsck.known_names.MANY", many)
+        pairs = identity * 2 + record  # a record is a hash of the identity, too
+        for part in live._parts:
+            part.entries = dataclasses.replace(part.entries, record=part.entries.identity * 2 + part.entries.record % 2)
+        found.append([live.find(identity), live.differ(identity, pairs), *names.find(identity)])
+    for few, many in zip(*found, strict=True):
+        assert few.tolist() == many.tolist()
+
+
+def test_equal_hashes_keep_their_order():
+    hashes = np.random.default_rng(0).integers(0, 50, 1000)
+    assert in_order(hashes).tolist() == np.argsort(hashes, kind="stable").tolist()
+    assert share_none(np.arange(5), np.arange(5, 9))
+    assert not share_none(np.arange(5), np.arange(4, 9))
+    assert share_none()
+
+
+def test_a_manifest_that_a_merge_replaced_is_decoded_once(monkeypatch):
+    context = fake_table(**{"manifest.merge-min-count": "2"})
+    for n in range(6):
+        append(context, fake_file(context, 10 * n, 10 * n + 9, level=5))
+    read = Counter()
+    real = ManifestStore.read_entries
+    monkeypatch.setattr(
+        ManifestStore, "read_entries", lambda self, name, *a, **k: read.update([name]) or real(self, name, *a, **k)
+    )
+    assert check(broken.fresh(context)).findings == ()
+    snapshots = [context.snapshots.read(n) for n in context.snapshots.ids()]
+    replaced = {m.file_name for s in snapshots for m in context.manifests.manifests_of(s)}
+    replaced -= {m.file_name for m in context.manifests.manifests_of(snapshots[-1])}
+    assert replaced
+    assert {read[name] for name in replaced} == {1}

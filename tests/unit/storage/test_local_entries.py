@@ -54,9 +54,10 @@ def test_a_file_and_a_missing_directory_have_no_entries(folder):
 
 def test_the_sizes_of_the_files_of_a_directory_without_links_or_directories(folder):
     storage = FsspecStorage()
-    assert storage.file_sizes(f"{folder}/directory") == {"inside": 2}
+    assert storage.file_sizes(f"{folder}/directory") == ([b"inside"], [2])
     (folder / "directory" / "café").write_bytes(b"123")
-    assert storage.file_sizes(f"{folder}/directory") == {"inside": 2, "café": 3}
+    names, sizes = storage.file_sizes(f"{folder}/directory")
+    assert dict(zip(names, sizes, strict=True)) == {b"inside": 2, "café".encode(): 3}
     for name in ("nothing", "file", "file/below", ""):
         assert storage.file_sizes(f"{folder}/{name}") is None
     os.symlink(folder / "file", folder / "directory" / "link")
