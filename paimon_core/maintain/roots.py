@@ -6,6 +6,7 @@ complete set of roots or raise.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,6 +15,9 @@ from paimon_core.errors import CorruptTable, SnapshotNotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.storage.paths import MAIN
+
+_PAUSES = (0.05, 0.2, 0.75)
+"""The seconds to wait for a branch that another process may just be creating or deleting."""
 
 
 class Holder(StrEnum):
@@ -45,25 +49,34 @@ class Root:
 def contexts_of_branches(context: TableContext) -> list[TableContext]:
     """Return the contexts of main and of every other branch.
 
-    A branch that is deleted during the call is left out. Raises CorruptTable for a branch without a schema, because the
-    files that the branch references cannot be determined (format 16.6).
+    A branch that is deleted during the call is left out; a branch that is being created or deleted is waited for, about
+    a second. Raises CorruptTable for a branch that is not complete by then, because the files that the branch
+    references cannot be determined (format 16.6).
     """
-    found = []
-    for branch in (MAIN, *context.branches.names()):
+    found = (_opened(context, branch) for branch in (MAIN, *context.branches.names()))
+    return [opened for opened in found if opened is not None]
+
+
+def _opened(context: TableContext, branch: str) -> TableContext | None:
+    """Return the context of a branch; None when the branch is deleted."""
+    for pause in (*_PAUSES, None):
         try:
-            found.append(context.on_branch(branch))
+            return context.on_branch(branch)
         except (LookupError, CorruptTable) as error:
             if branch != MAIN and branch not in context.branches.names():
-                continue
+                return None
             if isinstance(error, CorruptTable):
                 raise
-            raise CorruptTable(
-                f"table {context.name}: branch {branch!r} has no schema: it was only partly created or deleted, and "
-                "the files that it references cannot be determined; delete the branch or create it again",
-                table=context.name,
-                branch=branch,
-            ) from error
-    return found
+            if pause is None:
+                raise CorruptTable(
+                    f"table {context.name}: branch {branch!r} is being created or deleted, or was only partly created "
+                    "or deleted, and the files that it references cannot be determined; wait until this has ended, or "
+                    "delete the branch or create it again",
+                    table=context.name,
+                    branch=branch,
+                ) from error
+            time.sleep(pause)
+    return None
 
 
 def all_roots(context: TableContext) -> Iterator[Root]:

@@ -6,7 +6,7 @@ find tags and branches that were created in between (``used_since``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from paimon_core.maintain.planning.plan import PlannedFile, Protected
@@ -14,6 +14,7 @@ from paimon_core.maintain.references.removable_files import RemovableFiles
 from paimon_core.maintain.references.used_files import used_names
 from paimon_core.maintain.roots import Holder, Root, contexts_of_branches, roots_of
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.read_again import read_again
 
 
 @dataclass(frozen=True)
@@ -85,11 +86,17 @@ def delta_may_be_changelog(context: TableContext) -> bool:
     return any(s.options.get("changelog-producer", "none").strip().lower() == "none" for s in schemas)
 
 
-def used_since(context: TableContext, seen: Seen, files: Iterable[PlannedFile]) -> set[str]:
+def used_since(context: TableContext, seen: Seen, files: Collection[PlannedFile]) -> set[str]:
     """Return the paths among ``files`` that are used by tags and branches created after ``seen``.
 
-    Raises CorruptTable when a new tag or branch cannot be read, SnapshotNotFound when it is deleted during the call.
+    When a new tag or branch is deleted during the call, all are read again, because an error here leaves the files of
+    snapshots or tags that are deleted already. Raises CorruptTable when a new tag or branch cannot be read,
+    SnapshotNotFound when tags or branches were deleted during every attempt.
     """
+    return read_again(lambda: _used_since(context, seen, files))
+
+
+def _used_since(context: TableContext, seen: Seen, files: Collection[PlannedFile]) -> set[str]:
     new: list[Root] = []
     for branch in contexts_of_branches(context):
         if branch.branch in seen.branches:

@@ -3,6 +3,7 @@
 import pytest
 
 from paimon_core.errors import AlreadyExists, BranchNotFound, CorruptTable, InvalidRequest, PlanOutdated, TagNotFound
+from paimon_core.maintain import roots
 from paimon_core.maintain.branches.operations import (
     apply_branch_deletion,
     create_branch,
@@ -178,6 +179,37 @@ def test_a_creation_that_crashed_leaves_no_branch_and_can_be_repeated(tag, after
         if not storage.dead:
             break
     assert die_at > 2
+
+
+def test_an_expiry_waits_for_a_branch_that_is_being_created(monkeypatch):
+    context = tagged()
+    append(context)
+    storage = FaultyStorage(context.storage, die_at=3)
+    with pytest.raises(Died):
+        create_branch(reopened(context, storage), "dev", "t")
+    assert context.branches.is_hidden("dev")
+    waited = []
+
+    def goes_on(seconds):
+        waited.append(seconds)
+        if len(waited) == 2:
+            create_branch(context, "dev", "t")
+
+    monkeypatch.setattr(roots.time, "sleep", goes_on)
+    expire_all(context)
+    assert (len(waited), context.snapshots.ids()) == (2, [3])
+    check_whole(context.on_branch("dev"))
+
+
+def test_an_expiry_removes_files_when_a_branch_is_created_and_deleted_meanwhile():
+    context, _ = compacted()
+    create_tag(context, "t", context.snapshots.read(5))
+    storage = FaultyStorage(context.storage)
+    storage.before("delete", "snapshot/snapshot-1", lambda: create_branch(context, "dev", "t"))
+    storage.before("read", "branch-dev/snapshot/snapshot-5", lambda: delete_branch(context, "dev"))
+    expire_all(reopened(context, storage))
+    assert storage.hooks == []
+    assert data_files(context) == {name for *_, name in live(context)}
 
 
 # -- delete
