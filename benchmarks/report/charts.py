@@ -23,7 +23,7 @@ def _style() -> str:
     ]
     return (
         "text{font:12px system-ui,sans-serif}.title{font-weight:600;font-size:14px}"
-        f"polyline{{stroke-width:2;fill:none}}{series}{both[0]}@media (prefers-color-scheme:dark){{{both[1]}}}"
+        f"polyline{{stroke-width:2;fill:none}}polyline.late{{stroke-dasharray:6 4}}{series}{both[0]}@media (prefers-color-scheme:dark){{{both[1]}}}"
     )
 
 
@@ -89,7 +89,7 @@ def lines(
     left, right = 80.0, 520.0
     bottom = 360.0
     label = max(len(name) for name in found)
-    drawing = Drawing(right + 30 + CHARACTER * label, bottom + 50)
+    drawing = Drawing(right + 50 + CHARACTER * label, bottom + 50)
     x_of = Scale(math.log10(min(xs)), math.log10(max(max(xs), min(xs) * 1.01)), left, right)
     y_of = Scale(math.log10(upward[0]), math.log10(upward[-1]), bottom, TOP)
     for power in upward:
@@ -100,17 +100,18 @@ def lines(
             drawing.line([(x_of(math.log10(power)), TOP), (x_of(math.log10(power)), bottom)], "grid")
             drawing.text(x_of(math.log10(power)), bottom + 16, f"{power:,.0f}", "middle")
     drawing.text((left + right) / 2, bottom + 36, x_title, "middle")
-    ends: list[tuple[float, str]] = []
+    ends: list[tuple[float, int, str]] = []
     for number, (name, points) in enumerate(found.items()):
         places = [(x_of(math.log10(x)), y_of(math.log10(max(y, upward[0])))) for x, y in points]
-        drawing.line(places, f"s{number % len(COLOURS)}")
+        drawing.line(places, f"s{number % len(COLOURS)}" + (" late" if number >= len(COLOURS) else ""))
         for (x, y), point in zip(places, points, strict=True):
             _mark(drawing, number, x, y, f"{name}: {point[1]:.4g} {unit} at {point[0]:,.0f}")
-        ends.append((places[-1][1], name))
+        ends.append((places[-1][1], number, name))
     below = 0.0
-    for place, name in sorted(ends):
+    for place, number, name in sorted(ends):
         below = max(place + 4, below + 14)
-        drawing.text(right + 12, below, name)
+        _mark(drawing, number, right + 18, below - 4, name)
+        drawing.text(right + 30, below, name)
     return _whole(drawing, title, subtitle)
 
 
