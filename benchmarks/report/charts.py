@@ -23,7 +23,8 @@ def _style() -> str:
     ]
     return (
         "text{font:12px system-ui,sans-serif}.title{font-weight:600;font-size:14px}"
-        f"polyline{{stroke-width:2;fill:none}}polyline.late{{stroke-dasharray:6 4}}{series}{both[0]}@media (prefers-color-scheme:dark){{{both[1]}}}"
+        f"polyline{{stroke-width:2;fill:none}}polyline.late{{stroke-dasharray:6 4}}{series}"
+        f"{both[0]}@media (prefers-color-scheme:dark){{{both[1]}}}"
     )
 
 
