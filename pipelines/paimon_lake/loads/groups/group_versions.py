@@ -102,7 +102,8 @@ class Shown:
 def publish_group(settings: Settings, name: str, loaded: Mapping[str, int | None] | None = None) -> Published:
     """Publish the tables of a declared group as a version, unless the newest version shows the same.
 
-    Afterwards old versions are deleted. If the deletion fails, the result says why (``not_deleted``): the version is published.
+    Afterwards old versions are deleted. If the deletion fails, the version is published all the same, and the result
+    says why old versions are left (``not_deleted``).
 
     ``loaded``: the snapshots at which the loads of a run ended; other tables are shown at their latest snapshot. A
     version never shows an earlier snapshot of a table than the version before. Raises SettingsError for a group that is
