@@ -28,6 +28,7 @@ name of an option suggests a secret, such as a password, the message shows the v
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Iterable
 from typing import Any
 
@@ -69,6 +70,10 @@ _SECRET = re.compile(r"secret|password|credential|token|access.?key|account.?key
 _HIDDEN = "***"
 _SHOWN_OF_A_WORD = 80
 _SHOWN_NAMES = 20
+_NEAREST_NAMES = 10
+_COMPARED_NAMES = 1_000
+_COMPARED = 200
+"""The characters of a name that are compared with other names; no name of a tag or branch is longer."""
 
 
 def names_a_secret(option: str) -> bool:
@@ -118,6 +123,22 @@ def listed(names: Iterable[str]) -> str:
     found = list(names)
     shown = ", ".join(found[:_SHOWN_NAMES])
     return f"{shown}, ... ({len(found)} in all)" if len(found) > _SHOWN_NAMES else shown
+
+
+def nearest_names(name: str, known: Iterable[str]) -> str:
+    """Return the known names that are most similar to a missing ``name`` for a message: at most 10, then the total.
+
+    10 names or fewer are returned in alphabetical order; of more names, the most similar one is the first. Of very many
+    names, only the 1,000 that are nearest in this order are compared, because a comparison takes time.
+    """
+    from difflib import get_close_matches  # only an error needs it
+
+    found = sorted(known)
+    if len(found) <= _NEAREST_NAMES:
+        return ", ".join(found)
+    at = max(0, bisect(found, name) - _COMPARED_NAMES // 2)
+    near = get_close_matches(name[:_COMPARED], found[at : at + _COMPARED_NAMES], _NEAREST_NAMES, 0.0)
+    return f"{', '.join(near)}, ... ({len(found)} in all)"
 
 
 def _shown(message: str) -> str:

@@ -99,14 +99,21 @@ class Catalog(Protocol):
         for database in self.list_databases():
             yield from (f"{database}.{table}" for table in self.list_tables(database))
 
-    def sql(self, query: str) -> duckdb.DuckDBPyRelation:
+    def sql(self, query: str, *, group: str | None = None) -> duckdb.DuckDBPyRelation:
         """Return the result of one SELECT of DuckDB over tables ``database.table``; needs the extra ``duckdb``.
 
         System tables are written ``shop."orders$files"``. A table is read at its latest snapshot, or at
         ``AT (VERSION => 3)``, ``AT (VERSION => 'tag')`` or ``AT (TIMESTAMP => '2026-05-01 12:00:00')`` after its name
-        or alias. The rows are computed when they are fetched (``fetchall``, ``df``, ``pl``, ``arrow``). Raises SqlError
-        for a text that DuckDB refuses, InvalidRequest for anything but one SELECT, and the errors of ``table``.
+        or alias. ``group``: all tables of this group without AT are read at the newest version of the group, so that
+        they fit together. The rows are computed when they are fetched (``fetchall``, ``df``, ``pl``, ``arrow``).
+
+        Raises SqlError for a text that DuckDB refuses, InvalidRequest for anything but one SELECT and for a query that
+        reads no table of ``group``, NotFound for a group without versions, and the errors of ``table``.
         """
+        if group is not None:
+            from paimon_core.catalog.group_query import group_query
+
+            return group_query(query, self.group(group), self._scan_of)
         from paimon_core.frames.sql_query import query as sql_query
 
         return sql_query(query, self._scan_of)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from paimon_core.argument_checks import whole
-from paimon_core.errors import InvalidRequest, SnapshotNotFound, TagNotFound
+from paimon_core.errors import InvalidRequest, SnapshotNotFound, TagNotFound, nearest_names
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.read_again import read_again
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
@@ -56,14 +56,16 @@ def by_version(context: TableContext, version: str | int) -> Snapshot:
     during the read, and SnapshotNotFound when there is no such snapshot.
     """
     text = str(whole("version", version) if isinstance(version, int) else version)
-    if not isinstance(version, int) and text in context.tags.names():
+    tags = [] if isinstance(version, int) else context.tags.names()
+    if text in tags:
         return context.tags.read(text).snapshot
     if found := _WATERMARK.fullmatch(text):
         return from_watermark(context, int(found.group(1)))
     if re.fullmatch(r"[0-9]{1,19}", text):
         return by_id(context, int(text))
     raise InvalidRequest(
-        f"version {text!r:.80} of table {context.name} is not a tag, a snapshot id or watermark-<milliseconds>",
+        f"version {text!r:.80} of table {context.name} is not a tag, a snapshot id or watermark-<milliseconds> (tags: "
+        f"{nearest_names(text, tags) or 'none'})",
         version=text,
     )
 

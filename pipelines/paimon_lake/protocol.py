@@ -14,6 +14,8 @@ from typing import Any
 from paimon_lake.check_result import CheckResult
 from paimon_lake.loads.inputs.stale_text import stale_text
 
+NOT_DELETED = "group_versions_not_deleted"
+"""The detail of a load that says why old versions of its group were not deleted after a version was published."""
 KIND = "__kind"
 """The name of the column in which loads put the row kind of each row; it is not a column of the table."""
 
@@ -125,6 +127,8 @@ class StepResult:
         again = self.details.get("files_loaded_again")
         done += f", loaded again after a loss of rows: {again}" if again else ""
         done += f", stale: {stale_text(self.stale)}" if self.stale else ""
+        not_deleted = self.details.get(NOT_DELETED)
+        done += f", its group is published, but old versions were not deleted: {not_deleted}" if not_deleted else ""
         at = "no snapshot yet" if self.snapshot_id is None else f"snapshot {self.snapshot_id}"
         rows = "" if self.row_count is None else f"{self.row_count:,} rows visible, "
         return f"{self.step} {self.table}: {done}; {rows}{at}, {self.files} files, {self.seconds:.1f} s"

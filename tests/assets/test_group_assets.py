@@ -10,6 +10,8 @@ from types import SimpleNamespace
 import dagster as dg
 import pytest
 
+from paimon_core.errors import StorageError
+from paimon_core.group.group import Group
 from paimon_dagster import resources
 from paimon_dagster.factories import groups
 from paimon_dagster.instance import open_instance
@@ -69,6 +71,24 @@ def test_the_job_loads_the_tables_and_publishes_them(lake: SmallLake, instance: 
     assert made.asset_key == dg.AssetKey(["group", "sales"])
     assert made.metadata["paimon/version"].value == 1
     assert made.metadata["paimon/snapshot_of/a.orders"].value == 1
+    assert shown(lake) == {"a.orders": 1, "b.items": 1}
+
+
+def test_old_versions_that_are_not_deleted_are_told_beside_the_published_version(
+    lake: SmallLake, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def down(*_: object) -> None:
+        raise StorageError("the store is down")
+
+    monkeypatch.setattr(Group, "expire", down)
+    done = run(lake, instance)
+    assert done.success
+    made = done.get_asset_materialization_events()[-1].step_materialization_data.materialization
+    assert made.metadata["paimon/version"].value == 1
+    assert made.metadata["paimon/old_versions_not_deleted"].value == "the store is down"
+    assert "published, but its old versions were not deleted: the store is down" in str(
+        made.metadata["paimon/note"].value
+    )
     assert shown(lake) == {"a.orders": 1, "b.items": 1}
 
 

@@ -124,7 +124,7 @@ POSITIONS: dict[str, Case] = {
     "a time that is a fraction": at(InvalidRequest, "time", "1.5", time=1.5),
     "a watermark that is text": at(InvalidRequest, "watermark", watermark="now"),
     "a watermark beyond all": at(SnapshotNotFound, "watermark", watermark=2**62),
-    "a version that is none": at(InvalidRequest, "'nosuch'", "not a tag", version="nosuch"),
+    "a version that is none": at(InvalidRequest, "'nosuch'", "not a tag", "tags: monday", version="nosuch"),
     "a version of a watermark": at(NotFound, "watermark at or after 9", version="watermark-9"),
     "a version that is a path": at(InvalidRequest, r"\.\./x", version="../x"),
     "a tag that is a number": at(InvalidRequest, "tag name 5", tag=5),
@@ -149,7 +149,9 @@ POSITIONS: dict[str, Case] = {
     "a rollback to a missing snapshot": case(
         lambda lake: lake.table("keyed").rollback(snapshot=9), SnapshotNotFound, "9"
     ),
-    "a rollback to a missing tag": case(lambda lake: lake.table("keyed").rollback(tag="no"), TagNotFound, "'no'"),
+    "a rollback to a missing tag": case(
+        lambda lake: lake.table("keyed").rollback(tag="no"), TagNotFound, "'no'", "tags: monday"
+    ),
     "a rollback to a time before": case(
         lambda lake: lake.table("keyed").rollback(time=1), SnapshotNotFound, "earliest"
     ),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from paimon_core.errors import PaimonError
+from paimon_core.errors import PaimonError, StorageError
 from paimon_core.group.group import Group
 from paimon_core.group.record import ABANDONED, GroupVersion, Intent, Mode, Part
 from paimon_core.group.store import GroupStore
@@ -74,6 +74,7 @@ def test_the_tables_are_published_together(shop: SmallLake, capsys: pytest.Captu
         "version": 1,
         "snapshots": {"a.orders": 1, "b.items": 1},
         "is_new": False,
+        "not_deleted": "",
     }
 
 
@@ -194,6 +195,42 @@ def test_a_publish_that_fails_is_an_exit_code_and_is_done_by_the_next_run(
     )
     assert run(shop, "load", "group:sales") == 0
     assert seen(shop) == (1, 1)
+
+
+def test_old_versions_that_are_not_deleted_do_not_look_as_if_nothing_was_published(
+    shop: SmallLake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base(shop, GROUPS.replace("[a.orders, b.items]", "{tables: [a.orders, b.items], keep_versions: 1}"))
+    assert run(shop, "load", "group:sales") == 0
+    deliver(shop, "orders", 2)
+    capsys.readouterr()
+
+    def down(*_: object) -> None:
+        raise StorageError("the store is down")
+
+    problem = "its old versions were not deleted: the store is down; the next publish of the group tries it again"
+    with monkeypatch.context() as patched:
+        patched.setattr(GroupStore, "delete", down)
+        assert run(shop, "load", "group:sales") == 1
+        told = capsys.readouterr()
+        shows = "publish group sales: version 2 shows a.orders (snapshot 2), b.items (snapshot 1)"
+        assert f"{shows}; published, but {problem}" in told.out
+        assert f"group sales: {problem}" in told.err
+        assert "the group was published, but its old versions were not deleted: sales" in told.err
+        assert "not published" not in told.err
+        assert seen(shop) == (2, 1)
+        deliver(shop, "items", 2)
+        *_, done = load_group(shop.spark, shop.settings, "sales")
+        assert isinstance(done, Published)
+        assert (done.version, done.is_new, done.not_deleted) == (3, True, "the store is down")
+        deliver(shop, "orders", 3)
+        capsys.readouterr()
+        assert run(shop, "load", "--all", "--json") == 1
+        out = capsys.readouterr().out
+        assert json.loads(out[out.rindex("\n{") :])["not_deleted"] == "the store is down"
+    deliver(shop, "orders", 4)
+    assert run(shop, "load", "group:sales") == 0
+    assert [one.number for one in open_lake(shop.settings).group("sales").versions()] == [5]
 
 
 def test_a_damaged_table_of_a_group_hides_no_other_line(shop: SmallLake, capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,6 +64,17 @@ def test_long_lists_of_names_are_cut():
     assert errors.listed(map(str, range(21))) == ", ".join(map(str, range(20))) + ", ... (21 in all)"
 
 
+def test_the_nearest_of_many_names_are_first():
+    assert errors.nearest_names("x", []) == ""
+    assert errors.nearest_names("c", "jihgfedcba") == "a, b, c, d, e, f, g, h, i, j"
+    months = [f"{year}-{month:02}" for year in range(1900, 2100) for month in range(1, 13)]
+    text = errors.nearest_names("2024-3", months)
+    assert text.startswith("2024-03, ")
+    assert text.endswith(", ... (2400 in all)")
+    assert text.count(", ") == 10
+    assert errors.nearest_names("zzz" * 5000, months).count(", ") == 10
+
+
 def test_kinds_are_stable_words():
     assert errors.CommitStateUnknown("x").kind == "commit-state-unknown"
     assert errors.InvalidOption("x").kind == "invalid-option"

@@ -61,9 +61,11 @@ def _asset(settings: Settings, name: str, group: TableGroup, translator: PaimonT
     def publish(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
         loaded = _loaded(context, specs, translator)
         done = attempt(lambda: publish_group(lake_of(context, translator).settings, name, loaded))
-        context.log.info(done.sentence())
+        (context.log.error if done.not_deleted else context.log.info)(done.sentence())
         shown = {f"paimon/snapshot_of/{table}": at for table, at in done.snapshots.items()}
         metadata: dict[str, Any] = {NOTE: done.sentence(), "paimon/version": done.version, **shown}
+        if done.not_deleted:
+            metadata["paimon/old_versions_not_deleted"] = done.not_deleted
         return dg.MaterializeResult(metadata=metadata, data_version=dg.DataVersion(f"version-{done.version}"))
 
     return publish

@@ -52,6 +52,7 @@ def add_rows(found: Commands) -> None:
     add_version(row)
     sql = add_command(found, "sql", "run a SELECT of DuckDB over the tables", queries.sql, table=False)
     sql.add_argument("query", metavar="SELECT", help="tables are database.table, also with AT (VERSION => 3)")
+    sql.add_argument("--group", metavar="NAME", help="read the tables of this group at its newest version")
     add_limit(sql)
 
 

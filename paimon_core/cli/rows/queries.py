@@ -89,7 +89,7 @@ def count(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 def sql(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Print the result of a SELECT over the tables of the catalog."""
     limit = LIMIT if args.limit is None else checked_count(args.limit)
-    rows = rows_of(catalog.sql(args.query).limit(limit + 1))
+    rows = rows_of(catalog.sql(args.query, group=args.group).limit(limit + 1))
     print_limited(out, rows, limit, "no rows")
     return 0
 

@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from paimon_core.errors import BranchNotFound, CorruptTable, listed
+from paimon_core.errors import BranchNotFound, CorruptTable, nearest_names
 from paimon_core.storage.paths import TablePaths
 from paimon_core.storage.storage import FileInfo, Storage
 
@@ -59,8 +59,8 @@ class BranchStore:
 
     def not_found(self, name: str) -> BranchNotFound:
         """Return the error for a branch that does not exist."""
-        known = listed(self.names()) or "none but main"
-        return BranchNotFound(f"no branch {name!r:.80} in {self.paths.root} (branches: {known:.200})", branch=name)
+        known = nearest_names(name, self.names()) or "none but main"
+        return BranchNotFound(f"no branch {name!r:.80} in {self.paths.root} (branches: {known})", branch=name)
 
     def mark(self, name: str) -> Mapping[str, str] | None:
         """Return the mark of an operation on a branch that is in progress or was interrupted; None without a mark.

@@ -6,6 +6,7 @@ milliseconds in this process's time zone.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import re
@@ -17,7 +18,7 @@ from typing import Any
 from paimon_core.advice import with_advice
 from paimon_core.codec.json_text import parse_json
 from paimon_core.display import Displayed, Summary, time_text
-from paimon_core.errors import AlreadyExists, CorruptTable, TagNotFound
+from paimon_core.errors import AlreadyExists, CorruptTable, PaimonError, TagNotFound, nearest_names
 from paimon_core.limits import metadata_text
 from paimon_core.metadata import clock
 from paimon_core.metadata.snapshot import Snapshot
@@ -104,7 +105,7 @@ class TagStore:
         try:
             return _parsed(name, self.storage.read(path), path)
         except FileNotFoundError:
-            raise _not_found(name, path) from None
+            raise self._not_found(name) from None
 
     def create(
         self, name: str, snapshot: Snapshot, *, retained_millis: int | None = None, now_millis: int | None = None
@@ -137,7 +138,7 @@ class TagStore:
         for entry in self.storage.list(self.paths.tag_directory):
             if entry.path == self.paths.tag(name) and not entry.is_directory:
                 return {"name": name, "modifiedMillis": entry.modified_millis}
-        raise _not_found(name, self.paths.tag(name))
+        raise self._not_found(name)
 
     def renamed_from(self, name: str) -> Any:
         """Return the ``source`` of the old tag that a rename recorded in this tag; None if no rename created it.
@@ -148,7 +149,7 @@ class TagStore:
         try:
             data = self.storage.read(path)
         except FileNotFoundError:
-            raise _not_found(name, path) from None
+            raise self._not_found(name) from None
         parse_tag(name, data, path)
         return parse_json(data).get(RENAMED_FROM)
 
@@ -160,17 +161,21 @@ class TagStore:
         """Delete a tag's file; raises TagNotFound when the tag does not exist."""
         path = self.paths.tag(name)
         if not self.storage.delete([path]):
-            raise _not_found(name, path)
+            raise self._not_found(name)
+
+    def _not_found(self, name: str) -> TagNotFound:
+        """Return the error for a missing tag, which names the most similar tags if they can be listed."""
+        path, known = self.paths.tag(name), None
+        with contextlib.suppress(PaimonError, OSError):
+            known = nearest_names(name, self.names()) or "none"
+        tags = "" if known is None else f" (tags: {known})"
+        return TagNotFound(f"no tag {name!r}: {path} does not exist{tags}", tag=name, path=path)
 
 
 def new_tag(name: str, snapshot: Snapshot, retained_millis: int | None, now_millis: int | None = None) -> Tag:
     """Return a new tag; the tag has a creation time only if it has a retention (format 15.1)."""
     now = clock.now_millis(now_millis)
     return Tag(name, snapshot, None if retained_millis is None else now, retained_millis)
-
-
-def _not_found(name: str, path: str) -> TagNotFound:
-    return TagNotFound(f"no tag {name!r}: {path} does not exist", tag=name, path=path)
 
 
 def _json(tag: Tag, renamed_from: Mapping[str, Any] | None = None) -> str:

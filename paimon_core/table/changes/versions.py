@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paimon_core.argument_checks import epoch_millis
-from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound, shown
+from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound, nearest_names, shown
 from paimon_core.metadata import time_travel
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
@@ -55,13 +55,15 @@ def find_version(context: TableContext, bound: Bound, name: str) -> Version:
     if isinstance(bound, Snapshot):
         return version_of(bound)
     if isinstance(bound, str):
-        if bound in context.tags.names():
-            return Version((found := context.tags.read(bound).snapshot).id, found, f"tag {bound!r}")
+        text, tags = bound, context.tags.names()
+        if text in tags:
+            return Version((found := context.tags.read(text).snapshot).id, found, f"tag {text!r}")
         try:
             bound = datetime.datetime.fromisoformat(bound.strip())
         except ValueError:
             raise InvalidRequest(
-                f"{name} {bound!r:.80} is neither a tag of table {context.name} nor a time in ISO format",
+                f"{name} {bound!r:.80} is neither a tag of table {context.name} nor a time in ISO format (tags: "
+                f"{nearest_names(text, tags) or 'none'})",
                 table=context.name,
             ) from None
     if isinstance(bound, datetime.datetime):

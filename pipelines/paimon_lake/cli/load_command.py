@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from paimon_lake.cli.selectors import add_selectors, chosen
@@ -17,7 +17,7 @@ from paimon_lake.loads.groups.group_versions import Published
 from paimon_lake.loads.load import load_table
 from paimon_lake.loads.partitions.partition_ranges import Asked, asked_keys
 from paimon_lake.overview import nothing_declared
-from paimon_lake.protocol import PipelineError, StepResult, TablesFailed
+from paimon_lake.protocol import NOT_DELETED, PipelineError, StepResult, TablesFailed
 from paimon_lake.session import Spark
 from paimon_lake.steps.load_group import GroupRun
 from paimon_lake.steps.load_several import NotLoaded, load_several
@@ -71,9 +71,9 @@ def _one(
     run.add(result)
     yield replace(result, others=())
     yield from result.others
-    unpublished: list[str] = []
-    yield from _published(run, unpublished)
-    _check_published(unpublished)
+    problems = _undeleted([result])
+    yield from _published(run, problems)
+    _check_groups(problems)
 
 
 def _several(
@@ -89,6 +89,7 @@ def _several(
         if name not in divided:
             _say(f"{name} has no partitions: it is loaded as a whole")
     failed: dict[str, Exception] = {}
+    problems: dict[str, str] = {}
     for one in load_several(spark, settings, names, keys_of, reload=asked.reload):
         run.add(one)
         if isinstance(one, NotLoaded):
@@ -99,30 +100,44 @@ def _several(
         else:
             yield replace(one, others=())
             yield from one.others
-    unpublished: list[str] = []
-    yield from _published(run, unpublished)
+            problems |= _undeleted([one])
+    yield from _published(run, problems)
     if failed:
         raise TablesFailed(f"{len(failed)} of {len(names)} tables were not loaded: {', '.join(failed)}", (), failed)
-    _check_published(unpublished)
+    _check_groups(problems)
 
 
-def _check_published(unpublished: list[str]) -> None:
-    if unpublished:
-        text = f"the tables were loaded, but a group was not published: {', '.join(unpublished)}"
-        raise TablesFailed(text, (), {name: PipelineError(text) for name in unpublished})
+_UNPUBLISHED = "the tables were loaded, but a group was not published"
+_UNDELETED = "the tables were loaded and the group was published, but its old versions were not deleted"
 
 
-def _published(run: GroupRun, unpublished: list[str] | None = None) -> Iterator[Published]:
-    """Yield the groups that the run publishes; tell on the error output which ones it does not, and add those that it
-    should have published to ``unpublished``.
+def _check_groups(problems: Mapping[str, str]) -> None:
+    """Raise TablesFailed for groups that were not published, or whose old versions were not deleted."""
+    if problems:
+        kinds = dict.fromkeys(problems.values())
+        parts = [f"{kind}: {', '.join(name for name, own in problems.items() if own == kind)}" for kind in kinds]
+        raise TablesFailed("; ".join(parts), (), {name: PipelineError(kind) for name, kind in problems.items()})
+
+
+def _undeleted(results: Iterable[StepResult]) -> dict[str, str]:
+    return {one.table: _UNDELETED for one in results if one.details.get(NOT_DELETED)}
+
+
+def _published(run: GroupRun, problems: dict[str, str] | None = None) -> Iterator[Published]:
+    """Yield the groups that the run publishes; tell on the error output which ones it does not, and which failed
+    afterwards. Groups that the run should have published, and those that failed afterwards, are added to ``problems``.
     """
     for one in run.published():
         if isinstance(one, Published):
             yield one
+            if one.not_deleted:
+                _say(f"group {one.group}: {one.problem()}")
+            if one.not_deleted and problems is not None:
+                problems[one.group] = _UNDELETED
             continue
         _say(one.sentence())
-        if one.is_failure and unpublished is not None:
-            unpublished.append(one.group)
+        if one.is_failure and problems is not None:
+            problems[one.group] = _UNPUBLISHED
 
 
 def _chosen(settings: Settings, asked: argparse.Namespace) -> list[str]:

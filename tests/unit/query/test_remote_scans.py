@@ -36,11 +36,11 @@ def table(catalog):
     return made
 
 
-def remote(table):
+def remote(table, branch="main"):
     """The same table on a store that answers over a network."""
     context = table.context
     storage = Remote(context.storage)
-    return storage, Table(TableContext.of(context.name, storage, context.paths.root, context.schema))
+    return storage, Table(TableContext.of(context.name, storage, context.paths.root, context.schema, branch=branch))
 
 
 def values(view):
@@ -80,8 +80,8 @@ class Plain:
         return getattr(self.inner, name)
 
 
-def watched(table):
-    storage, view = remote(table)
+def watched(table, branch="main"):
+    storage, view = remote(table, branch)
     storage.inner = Plain(storage.inner)
     return storage, view
 
@@ -98,6 +98,26 @@ def test_a_snapshot_that_is_rolled_back_while_it_is_read_is_not_shown(table, exp
     later = [("exists", f"snapshot-{expected + 1}"), ("read", "LATEST")]
     meanwhile(storage, f"snapshot-{expected}", replace, later)
     assert values(view) == rows
+    assert not storage.hooks
+
+
+def test_a_branch_that_is_replaced_while_it_is_read_is_shown_as_it_is_afterwards(table):
+    """The new branch has the same schema, and a snapshot of the same id, as the old one."""
+    table.tags.create("old", snapshot=2)
+    table.branches.create("b", tag="old")
+    storage, view = watched(table.branch("b"), branch="b")
+    view.context.snapshots.expect(2)
+
+    def replace():
+        table.tags.delete("old")
+        table.rollback(snapshot=1)
+        table.write([{"v": "z"}])
+        table.tags.create("new", snapshot=2)
+        table.branches.delete("b")
+        table.branches.create("b", tag="new")
+
+    meanwhile(storage, "snapshot-2", replace, [("exists", "snapshot-3"), ("read", "LATEST")])
+    assert values(view) == "az"
     assert not storage.hooks
 
 

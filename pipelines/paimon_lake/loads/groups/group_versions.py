@@ -16,6 +16,7 @@ from paimon_core.errors import CommitConflict, NotFound, PaimonError, TagNotFoun
 from paimon_core.group.group import Group
 from paimon_core.group.record import GroupVersion, Member
 from paimon_lake.declarations import Settings
+from paimon_lake.loads.failures import reason
 from paimon_lake.loads.ledger.load_snapshot import loads_of
 from paimon_lake.protocol import PipelineError
 from paimon_lake.tables import open_lake
@@ -35,12 +36,19 @@ class Published:
     """The snapshot of each table."""
     is_new: bool
     """Whether this run published the version; False when nothing differed from it."""
+    not_deleted: str = ""
+    """Why the versions that are not kept any more were not deleted after the publish; "" when they were."""
 
     def sentence(self) -> str:
         """Return one line of text for people."""
         shown = ", ".join(f"{name} (snapshot {at})" for name, at in self.snapshots.items())
         done = f"version {self.version} shows" if self.is_new else f"nothing to do, version {self.version} shows"
-        return f"publish group {self.group}: {done} {shown}"
+        more = f"; published, but {self.problem()}" if self.not_deleted else ""
+        return f"publish group {self.group}: {done} {shown}{more}"
+
+    def problem(self) -> str:
+        """Return what failed after the publish, as one sentence."""
+        return f"its old versions were not deleted: {self.not_deleted}; the next publish of the group tries it again"
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return one JSON object; in one line when ``indent`` is None."""
@@ -92,7 +100,10 @@ class Shown:
 
 
 def publish_group(settings: Settings, name: str, loaded: Mapping[str, int | None] | None = None) -> Published:
-    """Publish the tables of a declared group as a version, unless the newest version shows the same; expire versions.
+    """Publish the tables of a declared group as a version, unless the newest version shows the same.
+
+    Afterwards old versions are deleted. If the deletion fails, the version is published all the same, and the result
+    says why old versions are left (``not_deleted``).
 
     ``loaded``: the snapshots at which the loads of a run ended; other tables are shown at their latest snapshot. A
     version never shows an earlier snapshot of a table than the version before. Raises SettingsError for a group that is
@@ -122,9 +133,21 @@ def publish_group(settings: Settings, name: str, loaded: Mapping[str, int | None
             raise PipelineError(
                 f"group {name} is not published: another run abandoned version {version.number}: load it again"
             )
-        group.expire(declared.keep_versions)
-        return Published(name, version.number, wanted, is_new=True)
+        not_deleted = deleted_old_versions(group, declared.keep_versions)
+        return Published(name, version.number, wanted, is_new=True, not_deleted=not_deleted)
     raise AssertionError
+
+
+def deleted_old_versions(group: Group, keep_last: int) -> str:
+    """Delete all versions except the newest ``keep_last``; return why this failed, or "".
+
+    An error is no reason to say that the publish before it failed: readers see the new version.
+    """
+    try:
+        group.expire(keep_last)
+    except (PaimonError, OSError) as error:
+        return reason(error)
+    return ""
 
 
 def shown_version(settings: Settings, name: str) -> Shown:

@@ -33,6 +33,7 @@ from paimon_lake.declarations.lake.databases import PostgresDatabase, tables_of
 from paimon_lake.declarations.sources.lookup import waits
 from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.failures import tables_failed
+from paimon_lake.loads.group_versions import deleted_old_versions
 from paimon_lake.loads.postgres.lag import IDLE_BYTES
 from paimon_lake.loads.postgres.log_batch import SharedRead, read_batch
 from paimon_lake.loads.postgres.names import names_of
@@ -41,7 +42,7 @@ from paimon_lake.loads.postgres.several_tables import changes_loads
 from paimon_lake.loads.postgres.slot_keys import naming_keys
 from paimon_lake.loads.source_loads import with_lookups
 from paimon_lake.loads.step import TableSource
-from paimon_lake.protocol import PipelineError, StepResult
+from paimon_lake.protocol import NOT_DELETED, PipelineError, StepResult
 from paimon_lake.sources.database import open_database
 from paimon_lake.sources.postgres.lsn import lsn_text
 from paimon_lake.sources.postgres.position import Position
@@ -101,7 +102,9 @@ def load_shared(
         raise
     if shared.errors:
         raise tables_failed(shared.errors, [run.result() for run in runs.values() if run.loads or run is asked])
-    told = {} if shared.version is None else {"group_version": shared.version}
+    told: dict[str, str | int | float] = {} if shared.version is None else {"group_version": shared.version}
+    if shared.not_deleted:
+        told[NOT_DELETED] = shared.not_deleted
     done, *others = (run.result() for run in runs.values())
     others = [replace(one, details={**one.details, **told}) for one in others]
     return replace(done, details={**done.details, **told}, others=tuple(others))
@@ -131,6 +134,8 @@ class SharedLoad:
     """The tables that could not be loaded, with the error of each."""
     version: int | None = None
     """The newest version of the group; None unless the tables are consistent."""
+    not_deleted: str = ""
+    """Why old versions of the group were not deleted after the last publish; "" when they were."""
 
     def run(self) -> None:
         """Load the tables up to the end of the log when the run began; raises the error of a load that ends the run."""
@@ -276,7 +281,7 @@ class SharedLoad:
         is_shown = newest is not None and newest.properties.get(LSN) == lsn_text(lsn)
         if newest is None or not is_shown or not self._has_rows(newest, snapshots):
             newest = group.publish_snapshots(snapshots, properties={LSN: lsn_text(lsn)})
-            group.expire(self._options.keep_versions)
+            self.not_deleted = deleted_old_versions(group, self._options.keep_versions)
         self.version = newest.number
 
     def _has_rows(self, version: GroupVersion, snapshots: Mapping[str, int]) -> bool:

@@ -7,11 +7,13 @@ import contextlib
 import psycopg
 import pytest
 
+from paimon_core.errors import StorageError
+from paimon_core.group.group import Group
 from paimon_lake.loads import load as commits
 from paimon_lake.loads.postgres import postgres_changes as loading
 from paimon_lake.loads.postgres import shared_slot
 from paimon_lake.loads.postgres.release import release
-from paimon_lake.protocol import PipelineError, TablesFailed
+from paimon_lake.protocol import NOT_DELETED, PipelineError, TablesFailed
 from paimon_lake.sources.postgres.server import Server
 from paimon_lake.tables import open_lake
 from tests.pipelines.loads.postgres.shared import SharedLake, shared_lake
@@ -143,6 +145,17 @@ def test_a_consistent_group_shows_one_state_of_the_source(consistent):
     assert consistent.version() == {"shop.c": 1, "shop.i": 0, "shop.o": 1}
     assert len({consistent.position(name) for name in consistent.names}) == 1
     assert consistent.load("shop.o").details["group_version"] == 2
+
+
+def test_old_versions_that_are_not_deleted_fail_no_load(consistent, monkeypatch):
+    def down(*_):
+        raise StorageError("the store is down")
+
+    monkeypatch.setattr(Group, "expire", down)
+    done = consistent.load("shop.o")
+    assert (done.details["group_version"], done.details[NOT_DELETED]) == (1, "the store is down")
+    assert "its group is published, but old versions were not deleted: the store is down" in done.sentence()
+    assert consistent.version() == {"shop.c": 0, "shop.i": 0, "shop.o": 0}
 
 
 @pytest.mark.parametrize("committed", [0, 1, 2])

@@ -124,6 +124,16 @@ def test_sql_takes_every_limit(orders, command):
     assert (code, len(json.loads(out)) > 2) == (0, True)
 
 
+def test_sql_reads_a_version_of_a_group(orders, place, command):
+    code, out = command("sql", "SELECT count(*) AS n FROM shop.orders", "--group", "sales")
+    assert (code, "group sales has no version: nothing was published yet" in out) == (2, True)
+    paimon.open_catalog(place).group("sales").publish_snapshots({"shop.orders": 1})
+    code, out = command("sql", "SELECT count(*) AS n FROM shop.orders", "--group", "sales", "--json")
+    assert (code, json.loads(out)) == (0, [{"n": orders.at(snapshot=1).scan().count()}])
+    code, out = command("sql", "SELECT 1", "--group", "sales")
+    assert (code, "reads no table of group sales" in out) == (2, True)
+
+
 def test_sql_tells_that_rows_are_left_out(orders, command):
     code, out = command("sql", "SELECT id FROM shop.orders", "--limit", 2)
     assert code == 0

@@ -9,6 +9,7 @@ from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.stores.tag_store import Tag, TagStore
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.storage.paths import TablePaths
+from tests.support.faulty_storage import FaultyStorage, Outcome
 
 SNAPSHOT = Snapshot(7, 0, "b", "d", "u", 1, CommitKind.APPEND, 5000, 3, 1)
 AT = 1795263813454
@@ -121,6 +122,30 @@ def test_a_taken_name(store):
     with pytest.raises(AlreadyExists, match="'eod'"):
         store.create("eod", SNAPSHOT, retained_millis=5)
     assert store.read("eod").retained_millis is None
+
+
+def test_a_missing_tag_names_the_nearest_tags(store):
+    def error(call=store.read):
+        with pytest.raises(TagNotFound) as found:
+            call("day-14")
+        return str(found.value)
+
+    path = store.paths.tag("day-14")
+    for call in (store.read, store.delete, store.source, store.renamed_from):
+        assert error(call) == f"no tag 'day-14': {path} does not exist (tags: none)"
+    for number in range(12):
+        store.create(f"month-{number:02}", SNAPSHOT)
+    store.create("Day-14", SNAPSHOT)
+    assert error().startswith(f"no tag 'day-14': {path} does not exist (tags: Day-14, ")
+    assert error().endswith(", ... (13 in all))")
+
+
+def test_a_missing_tag_is_told_also_when_the_others_cannot_be_listed(store):
+    storage = FaultyStorage(store.storage)
+    storage.on("list", "tag", Outcome.FAIL)
+    missing = TagStore(storage, store.paths)
+    with pytest.raises(TagNotFound, match=r"does not exist$"):
+        missing.read("eod")
 
 
 def test_missing_tags(store):
