@@ -34,10 +34,11 @@ def run_parallel(work: Callable[[Item], Result], items: Iterable[Item], most: in
     After an exception no further item is started. The first exception is raised when all threads have ended.
     """
     waiting = deque(enumerate(items))
+    count = thread_count(len(waiting)) if most is None else max(1, min(most, len(waiting)))
+    if count < 2:  # the calling thread keeps its share of the processors
+        return [work(item) for _, item in waiting]
     results: dict[int, Result] = {}
     failures: list[BaseException] = []
-
-    count = thread_count(len(waiting)) if most is None else max(1, min(most, len(waiting)))
     known = _SHARE.get()
     share = max(1, own_processors() // max(1, count))
 

@@ -17,6 +17,8 @@ UNPACKED_BYTES = 64 << 20
 """Target size in bytes of a batch of decoded rows: when rows could be larger, fewer rows are read at a time."""
 
 Arrays = Mapping[str, pa.Array]
+NearBatches = tuple[int, int, Iterator[tuple[int, Arrays]]]
+"""The number of the first row in the row group, the number after the last row, and batches of these rows."""
 ColumnRange = tuple[Any, Any, int | None]
 """Minimum and maximum (storage values that bound all non-null values) and null count of a column; None: unknown."""
 
@@ -66,6 +68,22 @@ class FileInput(Protocol):
         columns decoded (the format Avro ignores ``batch_bytes``). ``row_groups`` None means all row groups; a format
         without row groups ignores ``row_groups`` and yields all rows. ``casts.from_stored`` converts the Arrow types of
         the columns to the wanted types.
+        """
+
+    def near_batches(
+        self,
+        wanted: Mapping[str, DataType],
+        row_group: int,
+        start: int,
+        end: int,
+        *,
+        batch_rows: int,
+        batch_bytes: int,
+        use_threads: bool,
+    ) -> NearBatches | None:
+        """Return batches of rows of a row group that include the rows ``start`` up to ``end``, and few others.
+
+        None, if the format or the file does not allow it: then ``batches`` yields all rows of the row group.
         """
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from functools import update_wrapper
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 MOST_BYTES = 1 << 20
 """The bytes of the files whose results one parser keeps; the least recently used are removed first.
@@ -24,31 +24,47 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def remembered(parse: Callable[Concatenate[bytes, P], T]) -> Callable[Concatenate[bytes, P], T]:
+class Remembered(Generic[P, T]):
+    """A parser with a memory; ``keep`` adds what its caller knows because it has written the bytes."""
+
+    def __init__(self, parse: Callable[Concatenate[bytes, P], T]) -> None:
+        self._parse = parse
+        self._known: OrderedDict[Any, T] = OrderedDict()
+        self._lock = threading.Lock()
+        self._bytes = 0
+        update_wrapper(self, parse)
+
+    def __call__(self, data: bytes, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return the value of the bytes, which are parsed unless they are known."""
+        """Return the value of the bytes, which is parsed unless it is known."""
+        if len(data) > LARGEST:
+            return self._parse(data, *args, **kwargs)
+        key = (data, args, *kwargs.items()) if kwargs else (data, args)
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+                return self._known[key]
+        found = self._parse(data, *args, **kwargs)
+        self._add(key, found)
+        return found
+
+    def keep(self, value: T, data: bytes, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Remember ``value``, which must be what the parser returns for ``data`` and the arguments."""
+        if len(data) <= LARGEST:
+            self._add((data, args, *kwargs.items()) if kwargs else (data, args), value)
+
+    def _add(self, key: Any, value: T) -> None:
+        with self._lock:
+            if key not in self._known:
+                self._bytes += len(key[0])
+            self._known[key] = value
+            while self._bytes > MOST_BYTES:
+                self._bytes -= len(self._known.popitem(last=False)[0][0])
+
+
+def remembered(parse: Callable[Concatenate[bytes, P], T]) -> Remembered[P, T]:
     """Return ``parse``, a function of the bytes of a file and of arguments that can be hashed, with a memory.
 
     The results are shared, so they must be immutable. Errors are not remembered. Thread-safe.
     """
-    known: OrderedDict[Any, T] = OrderedDict()
-    lock = threading.Lock()
-    kept = 0
-
-    def parsed(data: bytes, *args: P.args, **kwargs: P.kwargs) -> T:
-        nonlocal kept
-        if len(data) > LARGEST:
-            return parse(data, *args, **kwargs)
-        key = (data, args, *kwargs.items()) if kwargs else (data, args)
-        with lock:
-            if key in known:
-                known.move_to_end(key)
-                return known[key]
-        found = parse(data, *args, **kwargs)
-        with lock:
-            if key not in known:
-                kept += len(data)
-            known[key] = found
-            while kept > MOST_BYTES:
-                kept -= len(known.popitem(last=False)[0][0])
-        return found
-
-    return wraps(parse)(parsed)  # type: ignore[return-value]  # the first parameter has another name
+    return Remembered(parse)

@@ -38,17 +38,19 @@ class Bounds:
 
         Costs one lstat for each directory.
         """
-        if not any(directory.startswith(root + "/") for root in (self.root, *self.others)):
-            return
-        self.check_directory(os.path.dirname(directory))
-        try:
-            mode = os.lstat(directory).st_mode
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        except OSError as error:  # for example a name that is too long, or a directory that must not be read
-            raise StorageError(f"cannot check {directory}: {error!r}", path=directory) from error
-        if stat.S_ISLNK(mode):
-            raise link_error(directory)
+        below = [len(root) + 1 for root in (self.root, *self.others) if directory.startswith(root + "/")]
+        end = min(below, default=len(directory))
+        while end < len(directory):
+            end = directory.find("/", end) + 1 or len(directory) + 1
+            place = directory[: end - 1]
+            try:
+                mode = os.lstat(place).st_mode
+            except (FileNotFoundError, NotADirectoryError):
+                return
+            except OSError as error:  # for example a name that is too long, or a directory that must not be read
+                raise StorageError(f"cannot check {place}: {error!r}", path=place) from error
+            if stat.S_ISLNK(mode):
+                raise link_error(place)
 
     def check_file(self, path: str) -> None:
         """Raise CorruptTable when the file, or a directory between the root and the file, is a link.

@@ -6,8 +6,7 @@ import io
 from collections.abc import Sequence
 
 from paimon_core.codec.avro.container import AvroBlock, AvroReader, check_stated, decoding, most_uncounted
-from paimon_core.codec.avro.plain_schema import array_schema
-from paimon_core.codec.avro.value_counts import repeats_records
+from paimon_core.codec.avro.plain_schema import nests_records
 from paimon_core.limits import AVRO_RATIO, MANIFEST_BYTES
 
 
@@ -20,7 +19,7 @@ def read_blocks(data: bytes, path: str, chosen: Sequence[bool] = ()) -> tuple[by
     """
     with decoding(path):
         reader = AvroReader(io.BytesIO(data), len(data))
-        if repeats_records(array_schema(reader.schema)["items"]):
+        if nests_records(reader.schema):
             return None
         blocks: list[AvroBlock] = []
         budget, stated, number = max(MANIFEST_BYTES, AVRO_RATIO * reader.size), 0, 0

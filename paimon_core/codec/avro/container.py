@@ -32,8 +32,8 @@ from paimon_core.codec.avro.block_codecs import (
     pack_zstandard,
     unpack_checked_deflate,
 )
-from paimon_core.codec.avro.plain_schema import array_schema
-from paimon_core.codec.avro.value_counts import count_values, repeats_records
+from paimon_core.codec.avro.plain_schema import array_schema, nests_records
+from paimon_core.codec.avro.value_counts import count_values
 from paimon_core.errors import CorruptTable, InvalidOption, InvalidRequest, PaimonError, UnsupportedFeature
 from paimon_core.limits import (
     AVRO_BLOCK_BYTES,
@@ -176,7 +176,7 @@ def read_avro(data: bytes, path: str, holding: Collection[bytes] | None = None) 
     with decoding(path):
         reader = AvroReader(io.BytesIO(data), len(data))
         array = array_schema(reader.schema)
-        values, unpacked, nests = _most_values(len(data)), 0, repeats_records(array["items"])
+        values, unpacked, nests = _most_values(len(data)), 0, nests_records(reader.schema)
         records: list[dict[str, Any]] = []
         for block in _blocks(reader):
             unpacked += len(block.data)

@@ -11,6 +11,7 @@ from typing import Any
 
 import fastavro
 
+from paimon_core.codec.avro.value_counts import repeats_records
 from paimon_core.limits import AVRO_DEPTH, MANIFEST_RECORDS
 
 _PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
@@ -34,6 +35,12 @@ def array_schema(text: bytes, records_limit: int = MANIFEST_RECORDS) -> Any:
     if len(known) > records_limit:
         raise ValueError(f"its schema has more than {records_limit} named types")
     return fastavro.parse_schema({"type": "array", "items": record})
+
+
+@lru_cache(maxsize=16)
+def nests_records(text: bytes) -> bool:
+    """Whether an array or a map in the file's records contains records; raises as ``array_schema``."""
+    return repeats_records(array_schema(text)["items"])
 
 
 def _plain(schema: Any, depth: int, known: set[str]) -> tuple[Any, bool]:

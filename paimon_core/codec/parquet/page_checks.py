@@ -50,6 +50,10 @@ class Pages(NamedTuple):
     """Whether all pages of texts are plain or indexes in the dictionary, which Arrow can decode as a dictionary."""
     is_whole: bool = True
     """Whether all headers were read; False: only the first header."""
+    head: int = 0
+    """The bytes of the dictionary page and its header at the start of the chunk; 0 if the chunk has none there."""
+    places: Sequence[tuple[int, int]] = ()
+    """For each data page: the number of its first value, and the position of its header."""
 
     @property
     def texts(self) -> int:
@@ -118,14 +122,18 @@ def _checked(source: pa.NativeFile, chunk: Chunk, rows: int, *, whole: bool) -> 
     texts = leaf.physical == _TEXT
     longest = leaf.width or 0 if leaf.physical == _FIXED else 0
     at, end = chunk.start, chunk.start + chunk.size
+    head, places = 0, list[tuple[int, int]]()
     while at < end:
+        header = at
         start, page = _page(source, chunk, at, end)
         at = start + page.packed
         largest = max(largest, page.unpacked)
         if page.kind == DICTIONARY:
+            head = at - chunk.start if header == chunk.start else head
             if texts:
                 dictionary = start, page
         else:
+            places.append((values, header))
             values += page.values
             if texts and page.encoding not in _INDEXES:
                 is_plain = is_plain and page.encoding == _PLAIN
@@ -138,7 +146,7 @@ def _checked(source: pa.NativeFile, chunk: Chunk, rows: int, *, whole: bool) -> 
         raise ValueError(f"{_name(chunk)} has {values} values in its pages, not {chunk.values}")
     if values > rows and values > max(ROW_VALUES, VALUES_PER_PACKED_BYTE * chunk.size):
         raise ValueError(f"{_name(chunk)} has {values} values of {rows} rows in {chunk.size} bytes")
-    return Pages(chunk, largest, _NUMBER_BYTES + longest, dictionary, is_plain)
+    return Pages(chunk, largest, _NUMBER_BYTES + longest, dictionary, is_plain, True, head, places)
 
 
 def _page(source: pa.NativeFile, chunk: Chunk, at: int, end: int) -> tuple[int, Page]:

@@ -105,6 +105,9 @@ class AvroInput:
         """Return (): Avro files have no statistics."""
         return ()
 
+    def near_batches(self, *_: Any, **__: Any) -> None:
+        """None: all rows of a row group are decoded."""
+
     def batches(
         self,
         wanted: Mapping[str, DataType],

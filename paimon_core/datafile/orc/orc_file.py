@@ -152,6 +152,9 @@ class OrcInput:
         """Return (): Arrow does not expose the statistics of ORC files."""
         return ()
 
+    def near_batches(self, *_: Any, **__: Any) -> None:
+        """None: all rows of a row group are decoded."""
+
     def batches(
         self,
         wanted: Mapping[str, DataType],

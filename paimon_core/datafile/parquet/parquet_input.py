@@ -16,11 +16,12 @@ from paimon_core.arrow.byte_budget import cut
 from paimon_core.codec.parquet.page_checks import Pages, checked_bytes, read_pages, rows_of
 from paimon_core.codec.parquet.raw_footer import TAIL_BYTES
 from paimon_core.codec.parquet.thrift import parse_struct
-from paimon_core.datafile.file_format import Arrays, ColumnRange, counted_batches
+from paimon_core.datafile.file_format import Arrays, ColumnRange, NearBatches, counted_batches
 from paimon_core.datafile.parquet.checked_footer import KnownFooter, read_checked
 from paimon_core.datafile.parquet.column_readers import column_readers, decoded_batches, opened
 from paimon_core.datafile.parquet.footer import int96_as_bytes, repeating_texts
 from paimon_core.datafile.parquet.int96 import without_int96
+from paimon_core.datafile.parquet.near_rows import near_rows
 from paimon_core.datafile.parquet.optional_map_keys import as_maps, maps_as_lists, open_metadata
 from paimon_core.datafile.parquet.stored_bounds import stored_value
 from paimon_core.storage.object_stores.remote_file import RemoteInput
@@ -33,7 +34,7 @@ A store needs about as long to send them as to answer another request.
 """
 SMALL_FILE = TAIL_BYTES
 """A file of at most this number of bytes is read with one call and then decoded from memory."""
-_FEW_VALUES = 1 << 16
+FEW_VALUES = 1 << 16
 """At most this number of values is decoded in the calling thread: handing columns to other threads takes longer."""
 _FEW_BYTES = 1 << 20
 """Rows that take at most this number of bytes in memory are one batch, and no text column is a dictionary."""
@@ -56,6 +57,8 @@ class ParquetInput:
             # The caller may close its source, also one in memory, before the file is decoded.
             source = pa.BufferReader(source.read_at(size, 0))
         self._source = source
+        self._near: tuple[int, tuple[str, ...], dict[int, Pages]] | None = None
+        """The row group, the columns and the pages of the last ``near_batches``."""
         self._footer = read_checked(source, self._opened_metadata if size <= SMALL_FILE else open_metadata, known)
         self.schema = self._footer.schema.arrow
         self.row_count: int | None = self._footer.metadata.num_rows
@@ -101,8 +104,8 @@ class ParquetInput:
         int96 = self._footer.schema.has_int96
         maps_are_lists = self._footer.maps_are_lists
         groups = list(range(metadata.num_row_groups)) if row_groups is None else row_groups
-        rows, repeating = self._sizes(wanted, groups, batch_rows, batch_bytes)
-        threads = use_threads and metadata.num_rows * len(wanted) > _FEW_VALUES
+        rows, repeating = self._sizes(wanted, groups, self._pages(groups, wanted), batch_rows, batch_bytes)
+        threads = use_threads and metadata.num_rows * len(wanted) > FEW_VALUES
         read = metadata if not int96 else _as_bytes(self._footer.raw, maps_are_lists=maps_are_lists)
         # Only the first caller gets the reader that is open: the batches of a reader have the size of its last caller.
         plain, self._plain = None if int96 or maps_are_lists else self._plain, None
@@ -120,6 +123,45 @@ class ParquetInput:
                     if int96:
                         arrays = {name: without_int96(array, wanted[name], name) for name, array in arrays.items()}
                     yield len(batch), arrays
+
+    def near_batches(
+        self,
+        wanted: Mapping[str, DataType],
+        row_group: int,
+        start: int,
+        end: int,
+        *,
+        batch_rows: int,
+        batch_bytes: int,
+        use_threads: bool,
+    ) -> NearBatches | None:
+        """Return batches of the pages that have the rows; None for remote files, few values, and as ``near_rows``."""
+        checked = self._footer
+        if isinstance(self._source, RemoteInput) or checked.schema.has_int96 or checked.maps_are_lists:
+            return None
+        if checked.row_groups[row_group].rows * len(wanted) <= FEW_VALUES:
+            return None
+        if self._near is None or self._near[:2] != (row_group, tuple(wanted)):
+            self._near = row_group, tuple(wanted), self._pages([row_group], wanted)[0]
+        pages = self._near[2]
+        found = near_rows(self._source, checked.raw, row_group, checked.row_groups[row_group], pages, start, end)
+        if found is None:
+            return None
+        (rows,), repeating = self._sizes(wanted, [row_group], [pages], batch_rows, batch_bytes)
+        readers = column_readers(found.source, found.metadata, self.schema, wanted, repeating)
+        threads = use_threads and found.metadata.num_rows * len(wanted) > FEW_VALUES
+        decoded = decoded_batches(readers, [0], rows, use_threads=threads)
+        batches = (
+            (len(batch), {name: batch.column(name) for name in batch.schema.names if name in wanted})
+            for whole in decoded
+            for batch in (cut(whole, batch_bytes) if repeating else (whole,))
+        )
+        return found.first, found.last, batches
+
+    def _pages(self, groups: Sequence[int], wanted: Collection[str]) -> list[dict[int, Pages]]:
+        self._will_read(groups[1:], wanted, heads=True)
+        self._will_read(groups[:1], wanted)
+        return [read_pages(self._source, self._footer.row_groups[at], wanted) for at in groups]
 
     def will_read(self, wanted: Collection[str], row_groups: list[int] | None) -> None:
         """Request the columns ``wanted`` of row groups (None: all) of a remote file, if they are small, in one round.
@@ -146,13 +188,18 @@ class ParquetInput:
             yield from ((group.chunks[at].start, group.chunks[at].size) for at in group.chunks_of(names))
 
     def _sizes(
-        self, wanted: Mapping[str, DataType], groups: Sequence[int], batch_rows: int, batch_bytes: int
+        self,
+        wanted: Mapping[str, DataType],
+        groups: Sequence[int],
+        pages: Sequence[Mapping[int, Pages]],
+        batch_rows: int,
+        batch_bytes: int,
     ) -> tuple[list[int], set[str]]:
-        """Return the number of rows of a batch for each row group, and the text columns to read as dictionaries."""
+        """Return the number of rows of a batch for each row group, and the text columns to read as dictionaries.
+
+        ``pages``: the pages of the columns in each row group.
+        """
         source, checked, metadata = self._source, self._footer, self._footer.metadata
-        self._will_read(groups[1:], wanted, heads=True)
-        self._will_read(groups[:1], wanted)
-        pages = [read_pages(source, checked.row_groups[at], wanted) for at in groups]
         if metadata.num_rows <= batch_rows and _bytes_at_most(pages) <= min(batch_bytes, _FEW_BYTES):
             return [batch_rows] * len(groups), set()
         sizes = checked.sizes.with_dictionaries(groups, pages)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
 from paimon_core.datafile.evolution.column_mapping import Source
-from paimon_core.datafile.file_format import FileInput
+from paimon_core.datafile.file_format import Arrays, FileInput
 from paimon_core.datafile.reading.file_request import FileRequest
+from paimon_core.types import DataType
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,24 +29,40 @@ class Decoding:
 
         ``most``: the maximum number of rows of a batch, instead of the number in the request.
         """
-        wanted = {s.column: s.stored for s in sources if s.column is not None}
-        counts = self.request.counts
-        for count, arrays in self.held.batches(
-            wanted,
-            groups,
-            batch_rows=self.request.batch_rows if most is None else most,
-            batch_bytes=self.request.batch_bytes,
-            use_threads=self.request.threads,
-        ):
-            if counts is not None:
+        yield from self._all_converted(sources, self.held.batches(_wanted(sources), groups, **self._bounds(most)))
+
+    def near(
+        self, sources: Sequence[Source], group: int, start: int, end: int, most: int
+    ) -> tuple[int, int, Iterator[tuple[int, list[pa.Array]]]] | None:
+        """Return (first row, row after the last, batches as of ``arrays``) of rows of a row group near the given ones.
+
+        The rows ``start`` up to ``end`` are among them. None if only ``arrays`` can decode them.
+        """
+        found = self.held.near_batches(_wanted(sources), group, start, end, **self._bounds(most))
+        return found and (*found[:2], self._all_converted(sources, found[2]))
+
+    def _bounds(self, most: int | None) -> Any:
+        request = self.request
+        rows = request.batch_rows if most is None else most
+        return {"batch_rows": rows, "batch_bytes": request.batch_bytes, "use_threads": request.threads}
+
+    def _all_converted(
+        self, sources: Sequence[Source], batches: Iterable[tuple[int, Arrays]]
+    ) -> Iterator[tuple[int, list[pa.Array]]]:
+        for count, arrays in batches:
+            if self.request.counts is not None:
                 for name, array in arrays.items():
-                    counts.add_decoded(name, count, array.nbytes)
+                    self.request.counts.add_decoded(name, count, array.nbytes)
             yield count, [self._converted(s, arrays, count) for s in sources]
 
     def _converted(self, source: Source, arrays: Mapping[str, pa.Array], rows: int) -> pa.Array:
         if source.column is None:
             return pa.nulls(rows, source.wanted.type.to_arrow())
         return source.convert(arrays[source.column], self.path, encoded=source.wanted.name in self.request.encoded)
+
+
+def _wanted(sources: Sequence[Source]) -> dict[str, DataType]:
+    return {s.column: s.stored for s in sources if s.column is not None}
 
 
 def batch_of(schema: pa.Schema, arrays: Sequence[pa.Array]) -> pa.RecordBatch:

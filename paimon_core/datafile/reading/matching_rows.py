@@ -1,8 +1,8 @@
 """Matching rows: reads the rows of a file that a filter selects, and decodes few other rows (format 8.8).
 
 Row groups whose statistics exclude the filter are not decoded. In the remaining row groups the columns of the filter
-are decoded first. The other columns are decoded only in row groups that have selected rows. Arrow does not expose the
-page index of Parquet, so pages before a selected row are also decoded, and then dropped.
+are decoded first. The other columns are decoded only in row groups that have selected rows. If these rows are near each
+other, only the pages that contain them are decoded, where the format can do so.
 """
 
 from __future__ import annotations
@@ -94,6 +94,10 @@ class _Cursor:
         self._held: list[pa.Array] = []
         self._from = self._to = 0
         """The number of the first decoded row in ``_held``, and the number that follows the last decoded row."""
+        self._end = 0
+        """The number that follows the last row of ``_batches``."""
+        self._near = 0
+        """The number of rows of the last batches of some pages; later ones of the row group have twice as many."""
 
     def pieces(self, hits: Positions) -> Iterator[tuple[int, int, list[pa.Array]]]:
         """Yield the columns of ranges of rows that contain the rows ``hits``.
@@ -112,16 +116,32 @@ class _Cursor:
             first, last = np.searchsorted(groups, [group, group + 1])
             yield from self._range(int(group), int(hits[first]), int(hits[last - 1]) + 1)
 
+    def _open(self, group: int, start: int, end: int) -> None:
+        """Open batches that contain the row ``start``."""
+        first, after = int(self._starts[group]), int(self._starts[group + 1])
+        self._near = 2 * self._near if group == self._group else 0
+        self._group = group
+        # If the hits are near each other, as in a sorted file, batches are small, so that few rows after the last hit
+        # are decoded.
+        is_near = 2 * (end - start) < after - first
+        most = min(_NEAR_ROWS, self._decoding.request.batch_rows)
+        number = self._groups[group]
+        # Rows are tested in batches: if rows of each batch are hits, the pages are copied a few times only.
+        found = None
+        for until in dict.fromkeys((min(after, max(end, start + self._near)), end)) if is_near else ():
+            found = found or self._decoding.near(self._sources, number, start - first, until - first, most)
+        if found is None:
+            self._batches = self._decoding.arrays(self._sources, [number], most if is_near else None)
+            self._from, self._to, self._end = first, first, after
+            return
+        begin, end, self._batches = found
+        self._near = end - begin
+        self._from, self._to, self._end = first + begin, first + begin, first + end
+
     def _range(self, group: int, start: int, end: int) -> Iterator[tuple[int, int, list[pa.Array]]]:
-        if group != self._group:
-            self._group = group
-            # If the hits are near each other, as in a sorted file, batches are small, so that few rows after the last
-            # hit are decoded.
-            is_near = 2 * (end - start) < self._starts[group + 1] - self._starts[group]
-            most = min(_NEAR_ROWS, self._decoding.request.batch_rows) if is_near else None
-            self._batches = self._decoding.arrays(self._sources, [self._groups[group]], most)
-            self._from = self._to = int(self._starts[group])
         while start < end:
+            if group != self._group or start >= self._end:
+                self._open(group, start, end)
             while self._to <= start:
                 count, self._held = next(self._batches, (0, []))
                 if not count:

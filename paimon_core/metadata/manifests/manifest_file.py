@@ -262,6 +262,11 @@ def decode_list(data: bytes, path: str) -> list[ManifestFile]:
     return list(_listed(data, path))
 
 
+def keep_list(files: Iterable[ManifestFile], data: bytes, path: str) -> None:
+    """Remember the records of a manifest list that was written as ``data``, so that reads of these bytes are cheap."""
+    _listed.keep(tuple(files), data, path)
+
+
 @remembered
 def _listed(data: bytes, path: str) -> tuple[ManifestFile, ...]:
     top = _Records(read_records(data, path), path)

@@ -21,7 +21,13 @@ from paimon_core.metadata.manifests.entries import ManifestEntry, ManifestFile
 from paimon_core.metadata.manifests.entry_columns import Entries, EntryColumns, live, values_of
 from paimon_core.metadata.manifests.entry_decoder import decode_manifests
 from paimon_core.metadata.manifests.index_manifest import IndexEntry, decode_indexes, encode_indexes
-from paimon_core.metadata.manifests.manifest_file import decode_list, encode_entries, encode_list
+from paimon_core.metadata.manifests.manifest_file import (
+    decode_list,
+    encode_entries,
+    encode_list,
+    keep_list,
+    live_entries,
+)
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.block_indexes import chosen_blocks, index_name, keep_indexes
 from paimon_core.metadata.stores.manifest_cache import ManifestCache
@@ -230,6 +236,7 @@ class ManifestStore:
         name = FileNames().next("manifest-list-")
         data = encode_list(files, self.compression, self.form)
         self.storage.write(self.paths.manifest(name), data)
+        keep_list(files, data, self.paths.manifest(name))
         return name, len(data)
 
     def read_list(self, name: str, size: int | None = None) -> list[ManifestFile]:
@@ -278,6 +285,9 @@ class ManifestStore:
         with self.reading(snapshot):
             listed = self.manifests_of(snapshot)
             found = self.read_each([f for f in listed if among is None or self.may_hold(f, among)], among)
+            few = [part for part in found if isinstance(part, tuple)]
+            if len(few) == len(found):  # all are values already, and are merged without columns
+                return live_entries(e for part in few for e in part if among is None or e.partition in among)
             columns = EntryColumns.concat(found)
             if among is not None:
                 columns = columns.of_partitions(lambda partition: partition in among)
