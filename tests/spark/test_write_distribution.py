@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 import paimon_core as paimon
 from paimon_core.spark import read_spark, write_spark
 from paimon_core.spark.writes import distribution
-from paimon_core.spark.writes.writer import routed_rows
+from paimon_core.spark.writes.routing import routed_rows
 
 SCHEMA = pa.schema([pa.field("p", pa.int32(), False), pa.field("k", pa.int64(), False), ("v", pa.string())])
 

@@ -12,7 +12,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from paimon_core.errors import InvalidRequest
 from paimon_core.spark.streams.sink import query_user
-from paimon_core.spark.writes.batch_settings import large_batches, runs_python
+from paimon_core.spark.writes.batch_settings import known_python, runs_python
 from paimon_core.spark.writes.data_columns import check_columns
 from paimon_core.spark.writes.writer import write_spark
 from paimon_core.table.commit_request import CommitRequest
@@ -65,7 +65,7 @@ def write_stream_spark(
         if CommitRequest.of(table.context, of_query, number, None).committed_snapshot() is not None:
             # The commit is there, but Spark may not have stored the state of aggregations: it does so in the tasks.
             batch.write.format("noop").mode("overwrite").save()
-        with large_batches(batch, python=python):
+        with known_python(python):
             write_spark(batch, table, kinds=kinds, user=of_query, identifier=number)
 
     return frame.writeStream.outputMode(mode).option("checkpointLocation", checkpoint).foreachBatch(write)

@@ -7,6 +7,8 @@ Core types and functions:
 - ``write_task``: writes the rows of one task of ``format("paimon")``
 - ``place``: writes staged rows to their buckets
 - ``KeyAssignment``: the dynamic buckets of all keys of a job
+- ``routed_rows``: sends the rows of a DataFrame to the tasks of their buckets
+- ``padded``: rows with texts whose batches are bounded by a number of rows
 - ``bucket_expression``: the bucket of a key as an expression of Spark SQL
 - ``merged_for``: a table with the columns of a DataFrame added
 """

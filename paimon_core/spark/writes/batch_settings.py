@@ -3,7 +3,8 @@
 Spark bounds a batch by rows (``maxRecordsPerBatch``) and by bytes (``maxBytesPerBatch``). For the bound in bytes Spark
 measures the batch after every row, which takes a fifth of a write. So the bound in bytes is off where a bound in rows
 suffices (``batch_rows``), and where the query has no other operator that sends rows to Python (``runs_python``): the
-bounds hold for all operators of a query. A setting that the user made is never changed.
+bounds hold for all operators of a query. Rows with texts can be padded so that a bound in rows suffices
+(``text_padding``). A setting that the user made is never changed.
 
 In a session of this process the bounds are local properties of the calling thread. Spark passes these to the tasks of
 the jobs that the thread starts, unless the session has the setting. So no other query gets other bounds. With Spark
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
@@ -34,8 +35,8 @@ _NO_BYTES = str(2**31 - 1)
 """The only value of BYTES for which Spark does not measure each row."""
 MOST_ROWS = 50_000
 """Spark's default of 10,000 rows costs a sixth more processor time for narrow rows."""
-_BATCH_BYTES = 64 << 20
-"""The maximum bytes of a batch of columns of fixed width."""
+BATCH_BYTES = 64 << 20
+"""The maximum bytes of the columns of fixed width of a batch, and of its texts."""
 _WIDTHS: dict[type[t.DataType], int] = {
     t.NullType: 1,
     t.BooleanType: 1,
@@ -67,10 +68,18 @@ def batch_rows(schema: t.StructType) -> int | None:
     Columns of fixed width: as many rows as 64 MiB have, at most MOST_ROWS. With any other column, such as a text, None:
     1,024 rows with texts of 0.7 MB would end a JVM of 1 GiB.
     """
-    widths = [_WIDTHS[type(column.dataType)] for column in schema.fields if type(column.dataType) in _WIDTHS]
-    if len(widths) < len(schema.fields):
-        return None
-    return max(1, min(MOST_ROWS, _BATCH_BYTES // max(1, sum(widths) + len(widths))))
+    kinds = [column.dataType for column in schema.fields]
+    return fixed_rows(kinds) if all(map(is_fixed, kinds)) else None
+
+
+def is_fixed(kind: t.DataType) -> bool:
+    """Whether all values of the type have the same number of bytes in Arrow."""
+    return type(kind) in _WIDTHS
+
+
+def fixed_rows(kinds: Sequence[t.DataType]) -> int:
+    """Return the number of rows of columns of fixed width that BATCH_BYTES have, at most MOST_ROWS."""
+    return max(1, min(MOST_ROWS, BATCH_BYTES // max(1, sum(_WIDTHS[type(kind)] + 1 for kind in kinds))))
 
 
 def runs_python(df: DataFrame) -> bool:
@@ -96,26 +105,54 @@ def _explained(df: DataFrame) -> str:
 
 
 @contextmanager
-def large_batches(df: DataFrame, rows: DataFrame | None = None, *, python: bool | None = None) -> Iterator[None]:
+def large_batches(
+    df: DataFrame, rows: DataFrame | None = None, *, padded: Callable[[], int | None] = lambda: None
+) -> Iterator[bool]:
     """Set the bounds of batches for the jobs that the block starts in this thread; a block inside it changes nothing.
 
-    ``df``: the DataFrame that is written; ``rows``: what is sent to Python, if its columns differ; ``python``: whether
-    the query of ``df`` runs Python, by default ``runs_python``. Nothing is changed when the user has set one of the
-    two settings. The bounds are as before after the block, also when it raises an error.
+    ``df``: the DataFrame that is written; ``rows``: what is sent to Python, if its columns differ; ``padded``: returns
+    the rows of a batch if rows are padded, None if they cannot be. Yields whether the rows must be padded now: only
+    then their batches have no bound in bytes. Nothing is changed when the user has set one of the two settings. The
+    bounds are as before after the block, also when it raises an error.
     """
     spark = df.sparkSession
     if getattr(_BLOCKS, "inside", False):
-        yield
+        yield False
+        return
+    in_thread, pads = _has_pinned_threads(spark), False
+    if in_thread and any(spark.conf.get(name, None) is not None for name in (RECORDS, BYTES)):
+        yield False
         return
     most = batch_rows((df if rows is None else rows).schema)
-    if most is not None and (runs_python(df) if python is None else python):
-        most = None
+    if most is None and in_thread:  # in a session, other queries would get batches without a bound in bytes
+        most = padded()
+        pads = most is not None
+    if most is not None and _runs_python(df):
+        most, pads = None, False
     _BLOCKS.inside = True
     try:
-        with _in_thread(spark, most) if _has_pinned_threads(spark) else _in_session(spark, most):
-            yield
+        with _in_thread(spark, most) if in_thread else _in_session(spark, most):
+            yield pads
     finally:
         _BLOCKS.inside = False
+
+
+@contextmanager
+def known_python(runs: bool) -> Iterator[None]:
+    """State for the block, in this thread, whether the query that makes the rows runs Python: its plan is not read.
+
+    A micro-batch of a stream does not show its query.
+    """
+    _BLOCKS.python = runs
+    try:
+        yield
+    finally:
+        _BLOCKS.python = None
+
+
+def _runs_python(df: DataFrame) -> bool:
+    known: bool | None = getattr(_BLOCKS, "python", None)
+    return runs_python(df) if known is None else known
 
 
 def _has_pinned_threads(spark: SparkSession) -> bool:
@@ -131,10 +168,7 @@ def _wanted(most: int | None) -> dict[str, str]:
 
 @contextmanager
 def _in_thread(spark: SparkSession, most: int | None) -> Iterator[None]:
-    """Set local properties of this thread; a setting of the session takes precedence in Spark."""
-    if any(spark.conf.get(name, None) is not None for name in (RECORDS, BYTES)):
-        yield
-        return
+    """Set local properties of this thread."""
     context = spark.sparkContext
     before = {name: context.getLocalProperty(name) for name in _wanted(most)}
     try:

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 
 from paimon_core.metadata.commit_message import position_of
 from paimon_core.spark import read_spark
-from paimon_core.spark.writes.writer import routed_rows
+from paimon_core.spark.writes.routing import routed_rows
 from paimon_core.table.view import TableView
 from paimon_lake.declarations import SettingsError, TableSpec
 from paimon_lake.declarations.lake.functions import function_of
