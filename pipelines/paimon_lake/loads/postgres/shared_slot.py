@@ -33,7 +33,7 @@ from paimon_lake.declarations.lake.databases import PostgresDatabase, tables_of
 from paimon_lake.declarations.sources.lookup import waits
 from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.failures import tables_failed
-from paimon_lake.loads.group_versions import deleted_old_versions
+from paimon_lake.loads.groups.group_versions import deleted_old_versions
 from paimon_lake.loads.postgres.lag import IDLE_BYTES
 from paimon_lake.loads.postgres.log_batch import SharedRead, read_batch
 from paimon_lake.loads.postgres.names import names_of
