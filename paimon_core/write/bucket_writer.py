@@ -205,7 +205,8 @@ class KeyedBucketWriter:
     @property
     def is_small(self) -> bool:
         """Whether ``finish_together`` accepts this writer."""
-        return self._buffer.nbytes <= _SMALL_BYTES and self._buffer.drains_together
+        small = self._buffer.nbytes <= _SMALL_BYTES and self._buffer.drains_together
+        return small and not self._is_streaming
 
     @staticmethod
     def finish_together(writers: Sequence[KeyedBucketWriter]) -> None:

@@ -158,6 +158,23 @@ def test_few_buckets_have_open_files(create, streams, monkeypatch):
     assert table.scan().count() == 600
 
 
+def test_small_rests_of_buckets_with_open_files_are_written(create, streams, monkeypatch):
+    monkeypatch.setattr(table_writer, "STREAMS", 64)
+    monkeypatch.setattr(bucket_writer, "thread_count", lambda count: 1)
+    table = create(bucket="32", **{"write-buffer-size": "16 kb"})
+    with table.writer() as writer:
+        for start in range(0, 2010, 67):
+            writer.write(rows(*[(k, 0, "v") for k in range(start, start + 67)]))
+        written = list(writer._buckets.values())
+        assert all(bucket._is_streaming for bucket in written)
+        assert sum(bucket.buffered_bytes > 0 for bucket in written) >= 8, "small enough to be finished together"
+        messages = writer.flush()
+        table.commit(messages)
+    assert streams == []
+    assert [len(message.new_files) for message in messages] == [1] * 32
+    assert table.scan().to_arrow().sort_by("k")["k"].to_pylist() == list(range(2010))
+
+
 def test_abort_leaves_neither_files_nor_spilled_rows(create, scratch):
     table = create(**{"write-buffer-spill.max-disk-size": "1 b", "changelog-producer": "input"})
     writer = table.writer()
