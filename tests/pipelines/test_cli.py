@@ -58,6 +58,8 @@ ORDERS = ["--table", "shop.orders"]
             ["compact", *ORDERS, "--partition", "1", "--partition", "2", "--table", "a.b", "--table", "c.d"],
             "--table: given twice",
         ),
+        (["rollback", *ORDERS, "--snapshot", "9" * 5000], "is not a whole number of at most 40 digits"),
+        (["test", *ORDERS, "--history", "9" * 5000], "is not a whole number of at most 40 digits"),
         (["polish"], "invalid choice: 'polish'"),
         (["laod"], "; did you mean load? (see --help)"),
     ],

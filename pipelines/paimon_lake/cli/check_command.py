@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from paimon_core.cli.parsing.values import number
 from paimon_lake.check_result import CheckResult
 from paimon_lake.cli.selectors import add_selectors, chosen
 from paimon_lake.declarations import Settings
@@ -20,7 +21,7 @@ def add_test_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_selectors(command)
     command.add_argument(
-        "--history", type=int, default=0, metavar="LOADS", help="also show the checks after each of the last loads"
+        "--history", type=number, default=0, metavar="LOADS", help="also show the checks after each of the last loads"
     )
 
 
@@ -48,10 +49,10 @@ def run_declared_checks(spark: Spark, settings: Settings, asked: argparse.Namesp
             failed = True
             continue
         past = past_results(settings, spec, asked.history)
-        for number, result in enumerate(declared_results(settings, spec, spec.checks, spark)):
+        for position, result in enumerate(declared_results(settings, spec, spec.checks, spark)):
             print(f"{_word(result)} {spec.name} {result.audit}: {result.sentence}")
             failed |= not result.passed and result.severity == "error"
-            if asked.history and not has_past(spec.checks[number]):
+            if asked.history and not has_past(spec.checks[position]):
                 print("      no history: the check asks a server or may read other tables")
             for load in past:
                 for one in load.results:

@@ -18,7 +18,7 @@ from typing import NoReturn
 from pyspark.errors import PySparkException
 
 from paimon_core.cli.parsing.parser import OnceParser
-from paimon_core.cli.parsing.values import seconds, size
+from paimon_core.cli.parsing.values import number, seconds, size
 from paimon_core.cli.standalone.completion import COMPLETION, HELP, add_shell, script_of
 from paimon_core.errors import InvalidRequest, NotFound, PaimonError
 from paimon_core.health.finding import FINDINGS
@@ -231,7 +231,7 @@ def _maintenance(add: Callable[[str, str, Command], argparse.ArgumentParser]) ->
     )
     parser = _table(add("rollback", "show what a rollback deletes, or do it", _rollback))
     target = parser.add_mutually_exclusive_group(required=True)
-    target.add_argument("--snapshot", type=int, metavar="ID", help="roll back to this snapshot")
+    target.add_argument("--snapshot", type=number, metavar="ID", help="roll back to this snapshot")
     target.add_argument("--tag", metavar="NAME", help="roll back to this tag")
     parser.add_argument("--apply", action="store_true", help="do the rollback")
 
