@@ -193,7 +193,8 @@ class FilesystemCatalog(Displayed, Catalog):
 
         ``fill`` gets the context of the table in a hidden directory, and must write its schemas too; the rename is an
         atomic step of the local disk. After an error the table does not exist and the directory is deleted. Raises
-        AlreadyExists, also when another process creates the table meanwhile: its table stays as it is.
+        AlreadyExists, also when another process creates the table meanwhile: its table stays as it is; DatabaseNotFound
+        when the database is dropped meanwhile.
         """
         context = self._places.context(identifier, schema)
         if not self._may_create(identifier, context):
@@ -205,6 +206,11 @@ class FilesystemCatalog(Displayed, Catalog):
             fill(TableContext.of(context.name, self.storage, staged, schema))
             self.storage.remove_empty_directory(root)
             self._move(staged, root, identifier)
+        except FileNotFoundError:  # another process has dropped the database with everything in it
+            self._check_database(identifier.database)
+            raise StorageError(
+                f"table {identifier} was not created: another process deleted {hidden}. Create it again", path=hidden
+            ) from None
         finally:
             with contextlib.suppress(StorageError):
                 self.storage.delete_directory(hidden)

@@ -8,7 +8,8 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core.catalog.filesystem import FilesystemCatalog
-from paimon_core.errors import AlreadyExists, InvalidRequest, NotFound, StorageError, TableNotFound
+from paimon_core.catalog.linked_copy import linked_copy
+from paimon_core.errors import AlreadyExists, CorruptTable, InvalidRequest, NotFound, StorageError, TableNotFound
 from tests.support.faulty_storage import FaultyStorage
 from tests.support.outcomes import Outcome
 
@@ -118,6 +119,45 @@ def test_of_two_at_the_same_time_each_has_a_clear_outcome(tmp_path, one, other):
             assert list(left.values()) == [2]
         if {one, other} == {"rename", "create the target"}:
             assert left == ({"u": 2} if None is outcomes.get(("rename", one == "rename")) else {"t": 2, "u": 0})
+    assert number > 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("copy", "create the target"),
+        ("create the target", "copy"),
+        ("copy", "copy"),
+        ("copy", "rename"),
+        ("copy", "drop"),
+        ("copy", "drop the database"),
+    ],
+)
+def test_a_copy_by_reference_is_whole_or_nothing(tmp_path, one, other):
+    """Of two processes that create one table, one succeeds, and its table stays as it is."""
+    refused = (*REFUSED, CorruptTable, StorageError)
+    actions = ACTIONS | {"copy": lambda c: linked_copy(c.table("db.t"), c, "db.u")}
+    for number in range(200):
+        catalog, outcomes = lake(tmp_path / str(number)), []
+
+        def play(who, on, outcomes=outcomes):
+            try:
+                actions[who](on)
+                outcomes.append((who, None))
+            except refused as error:
+                outcomes.append((who, type(error)))
+
+        rival = with_rival(catalog, number, lambda play=play, catalog=catalog: play(other, catalog))
+        play(one, rival)
+        if not rival.storage.done:
+            break
+        left, done = tables(catalog), [who for who, refusal in outcomes if refusal is None]
+        if "copy" in done and other != "drop the database":
+            assert left.get("u") == 2
+        if "create the target" in done:
+            assert (left["u"], done) == (0, ["create the target"])
+        if {one, other} <= {"copy", "create the target", "rename"}:
+            assert len(done) == 1
     assert number > 2
 
 
