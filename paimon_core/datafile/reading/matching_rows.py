@@ -114,10 +114,10 @@ class _Cursor:
         groups = np.searchsorted(self._starts, hits, side="right") - 1
         for group in np.unique(groups):
             first, last = np.searchsorted(groups, [group, group + 1])
-            yield from self._range(int(group), int(hits[first]), int(hits[last - 1]) + 1)
+            yield from self._range(int(group), int(hits[first]), int(hits[last - 1]) + 1, int(last - first))
 
-    def _open(self, group: int, start: int, end: int) -> None:
-        """Open batches that contain the row ``start``."""
+    def _open(self, group: int, start: int, end: int, hits: int) -> None:
+        """Open batches that contain the row ``start``; ``hits``: the number of selected rows up to ``end``."""
         first, after = int(self._starts[group]), int(self._starts[group + 1])
         self._near = 2 * self._near if group == self._group else 0
         self._group = group
@@ -126,9 +126,11 @@ class _Cursor:
         is_near = 2 * (end - start) < after - first
         most = min(_NEAR_ROWS, self._decoding.request.batch_rows)
         number = self._groups[group]
-        # Rows are tested in batches: if rows of each batch are hits, the pages are copied a few times only.
+        # Hits that are spread over the tested rows will be found in most pages. If there are some in each batch of
+        # tested rows, twice as many pages are copied each time.
+        together = is_near and (end - start <= _NEAR_ROWS or 2 * hits >= end - start)
         found = None
-        for until in dict.fromkeys((min(after, max(end, start + self._near)), end)) if is_near else ():
+        for until in dict.fromkeys((min(after, max(end, start + self._near)), end)) if together else ():
             found = found or self._decoding.near(self._sources, number, start - first, until - first, most)
         if found is None:
             self._batches = self._decoding.arrays(self._sources, [number], most if is_near else None)
@@ -138,10 +140,10 @@ class _Cursor:
         self._near = end - begin
         self._from, self._to, self._end = first + begin, first + begin, first + end
 
-    def _range(self, group: int, start: int, end: int) -> Iterator[tuple[int, int, list[pa.Array]]]:
+    def _range(self, group: int, start: int, end: int, hits: int) -> Iterator[tuple[int, int, list[pa.Array]]]:
         while start < end:
             if group != self._group or start >= self._end:
-                self._open(group, start, end)
+                self._open(group, start, end, hits)
             while self._to <= start:
                 count, self._held = next(self._batches, (0, []))
                 if not count:
