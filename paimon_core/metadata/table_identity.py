@@ -29,12 +29,22 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
-from paimon_core.errors import CorruptTable, NotFound, PaimonError, TableNotFound
+from paimon_core.errors import (
+    CorruptTable,
+    NotFound,
+    PaimonError,
+    SnapshotNotFound,
+    StorageError,
+    TableNotFound,
+)
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.schema_store import SchemaStore
 from paimon_core.storage.fsspec_storage import forget_directories
 from paimon_core.storage.paths import MAIN
+
+_T = TypeVar("_T")
 
 
 def is_same_table(context: TableContext) -> bool:
@@ -78,6 +88,22 @@ def within_same_table(context: TableContext) -> Iterator[None]:
         check_same_table(context)
         raise
     check_same_table(context)
+
+
+def unless_dropped(context: TableContext, write: Callable[[], _T]) -> _T:
+    """Return ``write()``; raise TableNotFound instead of an error about a file when the table was dropped meanwhile.
+
+    CommitStateUnknown is not replaced.
+    """
+    try:
+        return write()
+    except (CorruptTable, SnapshotNotFound, StorageError) as error:
+        is_gone = False
+        with contextlib.suppress(PaimonError):  # then ``error`` says more
+            is_gone = not is_same_table(context)
+        if is_gone:
+            raise _dropped_error(context) from error
+        raise
 
 
 def table_to_change(context: TableContext) -> TableContext:
