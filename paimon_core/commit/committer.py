@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from paimon_core.commit.assembly import Assembly
 from paimon_core.commit.author import Author
@@ -34,6 +35,7 @@ from paimon_core.commit.vector_switch import VectorSwitch
 from paimon_core.errors import CommitConflict, CommitStateUnknown, CorruptTable, PaimonError, SnapshotNotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
+from paimon_core.metadata.table_identity import unless_dropped
 
 
 def commit_changes(
@@ -69,7 +71,7 @@ def commit_changes(
     call = _Commit(assembly, own)
     for change in changes:
         try:
-            call.commit_change(change)
+            unless_dropped(context, partial(call.commit_change, change))
         except CommitConflict:
             if change.kind is CommitKind.COMPACT and call.committed:
                 break

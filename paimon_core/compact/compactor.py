@@ -35,7 +35,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.known_deletes import has_no_deletes
 from paimon_core.metadata.latest_snapshot import latest_entries
-from paimon_core.metadata.table_identity import refreshed
+from paimon_core.metadata.table_identity import check_same_table, refreshed
 from paimon_core.parallel_work import own_processors, run_parallel
 from paimon_core.progress_meter import meter
 from paimon_core.read.bucket_reader import BucketReader
@@ -84,10 +84,15 @@ def with_schema_of_inputs(context: TableContext, tasks: Iterable[CompactionTask]
 
 @contextlib.contextmanager
 def missing_is_conflict(context: TableContext, task: CompactionTask) -> Iterator[None]:
-    """Raise CommitConflict for a missing file if a concurrent commit has removed input files of the task."""
+    """Raise CommitConflict for a missing file if a concurrent commit has removed input files of the task.
+
+    Raises TableNotFound if the file is missing because the table was dropped.
+    """
     try:
         yield
     except CorruptTable as error:
+        if error.facts.get("missing"):
+            check_same_table(context)
         if error.facts.get("missing") and not _is_live(context, task):
             raise CommitConflict(
                 f"table {context.name}: input files of the compaction of bucket {task.bucket} were deleted after it "

@@ -12,8 +12,8 @@ can affect the new table as follows:
 - Data files and manifests have unique names: the files that the write leaves are orphans, which the removal of orphans
   deletes.
 - A commit checks the identity after its data files are written, and its snapshot must follow the snapshot on which it
-  was built. Only the first snapshot of a table is built on no snapshot: it may become the first snapshot of the new
-  table, although its files may have been deleted with the old table.
+  was built. If that does not exist after the snapshot was created, the commit checks the identity again and withdraws
+  the snapshot from a new table.
 - A new tag is deleted again, because its snapshot is not part of the new table. A branch that is created from a tag is
   deleted again for the same reason. A branch that is created without a tag remains, without rows.
 - A consumer's position remains, or replaces the position of the new table's consumer of the same name: the snapshots of
@@ -21,26 +21,41 @@ can affect the new table as follows:
 - Deleting a tag, branch or consumer deletes the tag, branch or consumer of the same name in the new table. No data file
   is deleted, but files that only this tag or branch referenced become orphans.
 - An expiry first checks the first snapshot that it keeps, and a rollback first checks its target; then both use only
-  snapshot ids. They may delete snapshot files of the new table that have these ids, or restore a snapshot of the old
-  table whose files are deleted.
+  snapshot ids. They may delete snapshot files of the new table that have these ids. A snapshot that they create again
+  is withdrawn from a new table in the same way.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
-from paimon_core.errors import CorruptTable, NotFound, PaimonError, TableNotFound
+from paimon_core.errors import (
+    CorruptTable,
+    NotFound,
+    PaimonError,
+    SnapshotNotFound,
+    StorageError,
+    TableNotFound,
+)
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.schema_store import SchemaStore
 from paimon_core.storage.fsspec_storage import forget_directories
 from paimon_core.storage.paths import MAIN
 
+_T = TypeVar("_T")
+
+
+def is_same_table(context: TableContext) -> bool:
+    """Whether the table of this context still exists: it was neither dropped nor re-created."""
+    forget_directories(context.storage)
+    return context.schemas.holds(context.schema.untracked)
+
 
 def check_same_table(context: TableContext, otherwise: Callable[[], object] | None = None) -> None:
     """Raise TableNotFound when the table was dropped or re-created; call ``otherwise``, if given, before raising."""
-    forget_directories(context.storage)
-    if not context.schemas.holds(context.schema.untracked):
+    if not is_same_table(context):
         if otherwise is not None:
             otherwise()
         raise _dropped_error(context)
@@ -73,6 +88,22 @@ def within_same_table(context: TableContext) -> Iterator[None]:
         check_same_table(context)
         raise
     check_same_table(context)
+
+
+def unless_dropped(context: TableContext, write: Callable[[], _T]) -> _T:
+    """Return ``write()``; raise TableNotFound instead of an error about a file when the table was dropped meanwhile.
+
+    CommitStateUnknown is not replaced.
+    """
+    try:
+        return write()
+    except (CorruptTable, SnapshotNotFound, StorageError) as error:
+        is_gone = False
+        with contextlib.suppress(PaimonError):  # then ``error`` says more
+            is_gone = not is_same_table(context)
+        if is_gone:
+            raise _dropped_error(context) from error
+        raise
 
 
 def table_to_change(context: TableContext) -> TableContext:

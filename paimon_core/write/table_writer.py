@@ -24,7 +24,7 @@ from paimon_core.errors import InvalidRequest, SchemaMismatch, StorageError
 from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.table_identity import check_same_table
+from paimon_core.metadata.table_identity import check_same_table, unless_dropped
 from paimon_core.parallel_work import run_parallel
 from paimon_core.progress_meter import meter
 from paimon_core.schema import RETRACTS, VALUE_KIND, RowKind
@@ -374,7 +374,7 @@ class TableWriter(Displayed):
     def _run_on_each(self, items: Sequence[_Item], work: Callable[[_Item], object]) -> None:
         """Call ``work`` for all items in parallel threads: Arrow and numpy release the interpreter lock."""
         try:
-            run_parallel(work, items)
+            unless_dropped(self._context, lambda: run_parallel(work, items))
         except BaseException:
             self._failed = True
             raise

@@ -71,6 +71,14 @@ def reopened(context: TableContext, storage: Storage) -> TableContext:
     return TableContext.of(context.name, storage, context.paths.root, context.schema)
 
 
+def replaced(context: TableContext) -> TableContext:
+    """Drop the table and create another one with the same columns at its path; return its context."""
+    context.storage.delete_directory(context.paths.root)
+    schema = dataclasses.replace(context.schema, time_millis=context.schema.time_millis + 1)
+    context.schemas.publish(schema)
+    return context.reopened(schema)
+
+
 def partition(value: str | None) -> bytes:
     return encode_row([value], [parse_type("STRING")])
 

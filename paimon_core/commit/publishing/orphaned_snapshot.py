@@ -17,17 +17,23 @@ from paimon_core.metadata.latest_snapshot import SNAPSHOT_TRIES
 from paimon_core.metadata.read_again import is_missing
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
+from paimon_core.metadata.table_identity import is_same_table
 
 
 def follows(base: Base, snapshot: Snapshot) -> bool:
     """Whether the snapshot that was just created continues its base, even if the base has expired since.
 
-    Raises CommitStateUnknown when that cannot be determined.
+    False when the base does not exist, and the table was dropped and another one may have its name. Raises
+    CommitStateUnknown when that cannot be determined.
     """
     problem: PaimonError | None = None
     for _ in attempts(base.context.options, PUBLISH_TRIES):
         try:
-            return (base.snapshot is not None and base.is_current()) or _is_built_on(base, snapshot)
+            if base.snapshot is not None and base.is_current():
+                return True
+            if base.context.snapshots.publisher is None and not is_same_table(base.context):
+                return False
+            return _is_built_on(base, snapshot)
         except (StorageError, CorruptTable, SnapshotNotFound) as error:
             problem = error
     raise unknown_outcome(base.context, snapshot, problem)

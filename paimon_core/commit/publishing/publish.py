@@ -31,17 +31,20 @@ from paimon_core.errors import (
     PaimonError,
     SnapshotNotFound,
     StorageError,
+    TableNotFound,
 )
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.table_identity import check_same_table
 
 
 def publish(base: Base, snapshot: Snapshot) -> bool:
     """Return True when the snapshot was published on its base, False when another commit has used its id.
 
     Raises CommitConflict when the snapshot was orphaned and was withdrawn: nothing is committed, and its files must not
-    be published again. Raises CommitStateUnknown when the outcome cannot be determined, for example when another
-    process deleted the snapshot. Raises StorageError when the store has certainly created nothing.
+    be published again. Raises TableNotFound instead when the table was dropped or re-created. Raises CommitStateUnknown
+    when the outcome cannot be determined, for example when another process deleted the snapshot. Raises StorageError
+    when the store has certainly created nothing.
     """
     created, doubt = _create(base, snapshot)
     if not created:
@@ -51,6 +54,7 @@ def publish(base: Base, snapshot: Snapshot) -> bool:
         # An earlier request may have created the snapshot in the chain, and the snapshot may have expired.
         if doubt is not None:
             raise unknown_outcome(base.context, snapshot, doubt)
+        check_same_table(base.context)
         raise _withdrawn(base.context, snapshot)
     with contextlib.suppress(OSError):  # the commit succeeded, and a stale hint does no harm
         base.context.snapshots.write_latest_hint(snapshot.id)
@@ -61,7 +65,7 @@ def publish_draft(base: Base, snapshot: Snapshot, draft: Draft) -> bool:
     """Call ``publish``; delete the draft when it raises an error after which the snapshot certainly does not exist."""
     try:
         return publish(base, snapshot)
-    except (CommitConflict, StorageError, ConditionalWriteUnsupported):
+    except (CommitConflict, TableNotFound, StorageError, ConditionalWriteUnsupported):
         draft.discard()
         raise
 

@@ -24,7 +24,7 @@ from paimon_core.commit.vector_switch import check_rollback
 from paimon_core.errors import CommitConflict, PlanOutdated, SnapshotNotFound, TagNotFound
 from paimon_core.maintain.planning.plan import Plan
 from paimon_core.maintain.planning.table_state import TableState
-from paimon_core.maintain.rollback.rollback_guard import GUARD
+from paimon_core.maintain.rollback.rollback_guard import GUARD, recreate
 from paimon_core.maintain.tags.operations import check_live_or_tagged
 from paimon_core.maintain.tags.success_files import delete_success_file_of_tag
 from paimon_core.metadata.context import TableContext
@@ -164,8 +164,11 @@ def _proves_files(tag: Tag) -> bool:
 
 
 def _recreate(context: TableContext, to: Snapshot) -> None:
-    """Create the target's snapshot file again; raises CommitConflict when another snapshot has the same id."""
-    if not context.snapshots.publish(to) and not context.snapshots.is_live(to):
+    """Create the target's snapshot file again; raises CommitConflict when another snapshot has the same id.
+
+    Raises TableNotFound when the table was dropped or re-created.
+    """
+    if not recreate(context, to) and not context.snapshots.is_live(to):
         raise CommitConflict(
             f"table {context.name}: another snapshot {to.id} was created while the table was rolled back to snapshot "
             f"{to.id} of user {to.commit_user}",

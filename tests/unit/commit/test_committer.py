@@ -19,6 +19,7 @@ from paimon_core.errors import (
     InvalidRequest,
     SnapshotNotFound,
     StorageError,
+    TableNotFound,
     UnsupportedFeature,
 )
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind
@@ -33,6 +34,7 @@ from tests.support.fake_tables import (
     live,
     message,
     reopened,
+    replaced,
 )
 from tests.support.faulty_storage import Died, FaultyStorage, Outcome
 
@@ -457,3 +459,12 @@ def test_a_base_that_cannot_be_read_is_an_error_while_it_is_the_latest(monkeypat
     with pytest.raises(CorruptTable) as raised:
         append(context, fake_file(context))
     assert raised.value is broken
+
+
+def test_an_error_of_a_commit_during_which_the_table_was_dropped_says_so():
+    context = fake_table()
+    storage, writer_context = faulty(context)
+    storage.before("write", "/manifest/", lambda: replaced(context))
+    storage.on("write", "/manifest/", Outcome.FAIL)
+    with pytest.raises(TableNotFound, match="dropped or re-created"):
+        append(writer_context)

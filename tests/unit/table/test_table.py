@@ -411,6 +411,16 @@ def test_messages_of_another_table_or_without_their_files(catalog, keyed, append
     assert other.latest_snapshot() is None
 
 
+def test_a_write_during_which_the_table_is_dropped_says_so(monkeypatch, catalog, keyed):
+    def run_parallel(work, items):
+        catalog.drop_table("db.k")
+        raise paimon.StorageError("no such directory")
+
+    monkeypatch.setattr("paimon_core.write.table_writer.run_parallel", run_parallel)
+    with pytest.raises(paimon.TableNotFound, match="dropped"):
+        keyed.write(rows(("a", 1, 1.0)))
+
+
 def test_a_handle_does_not_outlive_its_table(catalog, keyed):
     keyed.write(rows(("a", 1, 1.0)))
     catalog.drop_table("db.k")

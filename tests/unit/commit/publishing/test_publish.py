@@ -10,10 +10,19 @@ from paimon_core.commit.base import Base
 from paimon_core.commit.changes import changes_of
 from paimon_core.commit.draft import Draft
 from paimon_core.commit.publishing.publish import PUBLISH_TRIES, publish
-from paimon_core.errors import CommitConflict, CommitStateUnknown, PaimonError
+from paimon_core.errors import CommitConflict, CommitStateUnknown, PaimonError, TableNotFound
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 from tests.support.commits import commit
-from tests.support.fake_tables import append, check_whole, fake_file, fake_table, files_on_storage, live, message
+from tests.support.fake_tables import (
+    append,
+    check_whole,
+    fake_file,
+    fake_table,
+    files_on_storage,
+    live,
+    message,
+    replaced,
+)
 from tests.support.fake_tables import reopened as over
 from tests.support.faulty_storage import FaultyStorage, Outcome
 
@@ -277,3 +286,16 @@ def test_a_conflict_keeps_the_files_of_the_caller():
     with pytest.raises(CommitConflict):
         commit(work, context=context, user="slow")
     assert files_on_storage(context) == before
+
+
+@pytest.mark.parametrize("older", [0, 2])
+def test_a_table_that_took_the_name_gets_no_snapshot(older):
+    context = fake_table()
+    for _ in range(older):
+        append(context)
+    storage, writer_context = faulty(context)
+    storage.before("create_exclusive", f"snapshot-{older + 1}", lambda: replaced(context))
+    with pytest.raises(TableNotFound):
+        append(writer_context)
+    assert (storage.hooks, context.snapshots.ids(), context.snapshots.latest_hint()) == ([], [], None)
+    assert not [path for path in files_on_storage(context) if "/manifest/" in path]

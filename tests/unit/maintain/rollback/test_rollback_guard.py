@@ -5,13 +5,13 @@ import random
 
 import pytest
 
-from paimon_core.errors import PaimonError
+from paimon_core.errors import PaimonError, TableNotFound
 from paimon_core.maintain.branches.fast_forward import fast_forward
 from paimon_core.maintain.branches.operations import create_branch
 from paimon_core.maintain.rollback.rollback import rollback
 from paimon_core.maintain.tags.operations import create_tag, delete_tag, rename_tag, replace_tag
 from tests.support.clones import clone
-from tests.support.fake_tables import append, check_whole, compacted, expire_all, live, reopened
+from tests.support.fake_tables import append, check_whole, compacted, expire_all, live, reopened, replaced
 from tests.support.faulty_storage import MUTATIONS, Died, FaultyStorage
 from tests.support.long_cases import long_cases
 
@@ -189,3 +189,25 @@ def test_operations_that_crash_one_after_the_other_leave_a_complete_table(histor
     append(context)
     expire_all(context)
     check_whole(context)
+
+
+@pytest.mark.parametrize("call", [("delete", "snapshot/snapshot-1"), ("create_exclusive", "snapshot/snapshot-")])
+def test_an_expiry_creates_no_snapshot_in_a_table_that_took_the_name(history, call):
+    context = clone(history)
+    storage = FaultyStorage(context.storage)
+    storage.before("delete", "snapshot/snapshot-1", lambda: context.snapshots.delete(range(2, 6)))
+    storage.before(*call, lambda: replaced(context))
+    with pytest.raises(TableNotFound):
+        expire_all(reopened(context, storage))
+    assert (storage.hooks, context.snapshots.ids(), context.snapshots.latest_hint()) == ([], [], None)
+
+
+@pytest.mark.parametrize("at", ["delete", "create_exclusive"])
+def test_a_rollback_creates_no_snapshot_in_a_table_that_took_the_name(history, at):
+    context = clone(history)
+    storage = FaultyStorage(context.storage)
+    storage.before("delete", "snapshot/snapshot-5", lambda: context.snapshots.delete([4]))
+    storage.before(at, "snapshot/snapshot-", lambda: replaced(context))
+    with pytest.raises(TableNotFound):
+        rollback(reopened(context, storage), context.snapshots.read(4))
+    assert (storage.hooks, context.snapshots.ids()) == ([], [])
