@@ -345,7 +345,7 @@ WRONG = [
     ("ALTER TABLE orders DROP PARTITION (day = 'none')", 19, "IF EXISTS allows it"),
     ("ALTER TABLE orders RENAME TO orders", 30, "orders"),
     ("UPDATE orders SET id = 1", 8, "primary key"),
-    ("UPDATE orders SET nope = 1", 26, "no column 'nope'"),
+    ("UPDATE orders SET nope = 1", 19, "no column 'nope'"),
     ("UPDATE orders SET price = nope", 27, "there is no column nope"),
     ("UPDATE orders SET price = 'x'", 27, "cannot be assigned to column 'price'"),
     ("UPDATE orders SET price = sum(price)", 27, "in the source of a MERGE INTO"),

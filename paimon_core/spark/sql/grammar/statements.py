@@ -147,12 +147,22 @@ class RemovePartitions:
 
 
 @dataclass(frozen=True)
+class Assignment:
+    """A column, or a field of a STRUCT column, with its new value: ``a = 1``, ``t.a = 1`` or ``a.field = 1``."""
+
+    path: tuple[str, ...]
+    """The names before the sign; the first ones may name the table."""
+    at: int
+    value: Query
+
+
+@dataclass(frozen=True)
 class Update:
-    """UPDATE; ``values`` are expressions by column."""
+    """UPDATE."""
 
     table: TableName
     alias: str | None
-    values: Mapping[str, Query]
+    values: tuple[Assignment, ...]
     where: Query | None
 
 
@@ -169,13 +179,13 @@ class Delete:
 class MergeClause:
     """One WHEN clause: ``kind`` is matched, not matched or not matched by source, ``action`` update, delete or insert.
 
-    ``values`` has the new values by column; None for a star (all columns of the source) and for a delete.
+    ``values`` has the new values; None for a star (all columns of the source) and for a delete.
     """
 
     kind: str
     action: str
     condition: Query | None
-    values: Mapping[str, Query] | None
+    values: tuple[Assignment, ...] | None
     at: int
 
 
