@@ -24,6 +24,13 @@ _FROM = "SELECT * FROM "
 _ID = re.compile(r"[0-9]{1,19}")
 _INCOMPLETE = re.compile(r"Required keyword: '\w+' missing for <class '(?:\w+\.)*(\w+)'>")
 """A message of sqlglot about an incomplete expression, which names a class of sqlglot."""
+_TOKEN = re.compile(r"<Token token_type: (?:TokenType\.)?\w+, text: (\w+), .*?>")
+"""A word in a message of sqlglot."""
+_AFTER = {
+    "insert": "INSERT INTO t WITH c AS (...) SELECT ...",
+    "merge": "MERGE INTO t USING (WITH c AS (...) SELECT ...) s ON ...",
+}
+"""By kind of statement, where its WITH is written."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +84,9 @@ def parse_query(query: Query, *, relation: bool = False) -> ParsedQuery:
         skipped = 0 if relation else first.end
         written, shift = _FROM + written[skipped:], query.start + skipped - len(_FROM)
     tree = parse_tree(query, written, shift)
+    if isinstance(tree, exp.DML) and first.word == "WITH":
+        instead = f": write {_AFTER[tree.key]}" if tree.key in _AFTER else ""
+        fail(query.text, query.start, f"WITH before {tree.key.upper()} is not supported{instead}")
     if not isinstance(tree, exp.Query | exp.Values):
         fail(
             query.text, query.start, f"{tree.key.upper()} is not a query: use SELECT, VALUES or a query in parentheses"
@@ -105,6 +115,7 @@ def parse_tree(query: Query, written: str, shift: int) -> exp.Expr:
         if found and found[0] is not None:
             return found[0]
         problem, at = "a query is missing", 0
+    problem = _TOKEN.sub(r"'\1', a word of the parser: as a name, write it in backquotes", problem)
     problem = _INCOMPLETE.sub(lambda found: f"{found[1].upper()} is incomplete", problem)
     if "SENTINEL" in problem:
         problem, at = problem.partition(" but got")[0] + ", but the text ends", len(written)

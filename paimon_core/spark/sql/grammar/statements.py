@@ -5,6 +5,7 @@ The values name objects as the text does: whether a table or column exists is ch
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -137,6 +138,20 @@ class RenameTable:
 
 
 @dataclass(frozen=True)
+class ChangeTag:
+    """ALTER TABLE ... CREATE, CREATE OR REPLACE, REPLACE, DELETE or RENAME TAG: ``action`` has these words."""
+
+    table: TableName
+    action: str
+    names: tuple[str, ...]
+    """The tag; all tags to delete; or the tag and its new name."""
+    snapshot: int | None = None
+    keep_for: datetime.timedelta | None = None
+    optional: bool = False
+    """IF NOT EXISTS of a tag to create, IF EXISTS of a tag to delete."""
+
+
+@dataclass(frozen=True)
 class RemovePartitions:
     """ALTER TABLE ... DROP PARTITION, or TRUNCATE TABLE; without ``specs``, all rows are removed."""
 
@@ -222,7 +237,7 @@ class Describe:
 
 @dataclass(frozen=True)
 class Show:
-    """SHOW: ``what`` is databases, tables, partitions, create table, tblproperties or columns."""
+    """SHOW: ``what`` is databases, tables, partitions, create table, tblproperties, columns or tags."""
 
     what: str
     table: TableName | None = None
@@ -260,6 +275,7 @@ Statement = (
     | DropTable
     | AlterTable
     | RenameTable
+    | ChangeTag
     | RemovePartitions
     | Update
     | Delete

@@ -1,11 +1,13 @@
 """The text of a statement: what is read, and what is refused with the position and what to use instead."""
 
+import datetime
+
 import pytest
 
 from paimon_core.alter.changes import AddColumn, DropColumn, RemoveOption, SetOption, UpdateComment, UpdatePosition
 from paimon_core.errors import SqlError
 from paimon_core.spark.sql.grammar.parse import parse
-from paimon_core.spark.sql.grammar.statements import Call, RemovePartitions, RenameTable, Select
+from paimon_core.spark.sql.grammar.statements import Call, ChangeTag, RemovePartitions, RenameTable, Select
 
 
 def test_a_query_is_kept_as_text():
@@ -126,7 +128,21 @@ def test_call_with_names_and_without():
     assert found == Call("compact", {"0": "db.t", "where": "a > 1", "order_by": "a,b"}, 5)
 
 
+def test_tags():
+    found = parse("ALTER TABLE db.t CREATE OR REPLACE TAG `a-1` AS OF VERSION 3 RETAIN 12 HOURS")
+    assert found == ChangeTag(found.table, "create or replace", ("a-1",), 3, datetime.timedelta(hours=12))
+    found = parse("ALTER TABLE t DELETE TAG IF EXISTS `a, b`;")
+    assert found == ChangeTag(found.table, "delete", ("a", "b"), optional=True)
+    found = parse("ALTER TABLE t RENAME TAG a TO b")
+    assert found == ChangeTag(found.table, "rename", ("a", "b"))
+    assert parse("SHOW TAGS t").what == "tags"
+
+
 REFUSED = [
+    ("ALTER TABLE t CREATE TAG x AS OF VERSION 'a'", 42, "the id of a snapshot is a whole number"),
+    ("ALTER TABLE t CREATE TAG x RETAIN 7 WEEKS", 37, "DAYS, HOURS or MINUTES"),
+    ("ALTER TABLE t CREATE TAG x RETAIN 0 DAYS", 35, "a whole number of 1 or more"),
+    ("ALTER TABLE t REPLACE TAG IF EXISTS x", 30, "needs its end here, not 'EXISTS'"),
     ("", 1, "a statement cannot start with 'the end'"),
     ("SELET 1", 1, "did you mean SELECT?"),
     ("SELECT 'a", 10, "that does not end"),
