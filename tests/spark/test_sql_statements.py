@@ -404,7 +404,7 @@ WRONG = [
     ("UPDATE orders SET price = nope", 27, "there is no column nope"),
     ("UPDATE orders SET price = 'x'", 27, "cannot be assigned to column 'price'"),
     ("UPDATE orders SET price = sum(price)", 27, "in the source of a MERGE INTO"),
-    ("DELETE FROM orders WHERE id IN (SELECT 1)", 26, "in the source of a MERGE INTO"),
+    ("UPDATE orders SET price = (SELECT 1)", 27, "in the source of a MERGE INTO"),
     ("DELETE FROM orders WHERE note", 26, "a condition is a boolean"),
     ("DELETE FROM orders WHERE other.id = 1", 26, "there is no column other"),
     ("MERGE INTO orders t USING orders s ON t.id > s.id WHEN MATCHED THEN DELETE", 39, "ON compares columns"),

@@ -5,7 +5,7 @@ It finds the columns that the expressions name, checks the types, and calls ``ro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -27,30 +27,50 @@ from paimon_core.spark.sql.new_values import NewValue, columns_of, new_values, t
 from paimon_core.spark.sql.queries import frame
 from paimon_core.spark.sql.read_once import read_once
 from paimon_core.spark.sql.row_changes import Clause
+from paimon_core.spark.sql.subqueries import subqueries
 from paimon_core.spark.sql.writing import errors_of_writes
 from paimon_core.spark.types import spark_schema
 from paimon_core.table.table import Table
 
 
 def update(spark: SparkSession, names: Names, statement: Update, text: str) -> Snapshot | None:
-    """Set columns of the rows that match, in one commit."""
+    """Set columns of the rows that match, in one commit; subqueries of WHERE: see ``delete``."""
     table = names.table(statement.table, text)
     scope = Scope(table.schema.names, _qualifiers(names, statement.table, statement.alias, text))
-    where = None if statement.where is None else scope.expression(statement.where)
-    values = new_values(table, statement.values, scope, text)
-    columns = _checked(spark, table, None, values, where)
-    with errors_of_writes(table, text, statement.table.start):
-        return row_changes.update(spark, table, columns, where)
+    with subqueries(spark, names, statement.where) as edits:
+        where = None if statement.where is None else scope.expression(statement.where, edits)
+        values = new_values(table, statement.values, scope, text)
+        columns = _checked(spark, table, None, values, where)
+        return _run(
+            names, table, text, statement.table.start, lambda table: row_changes.update(spark, table, columns, where)
+        )
 
 
 def delete(spark: SparkSession, names: Names, statement: Delete, text: str) -> Snapshot | None:
-    """Delete the rows that match, in one commit."""
+    """Delete the rows that match, in one commit.
+
+    Subqueries of WHERE read the snapshots that are the latest at the time of the call. If one reads the target table
+    too, the deletion is not repeated after a conflict, as with ``merge``.
+    """
     table = names.table(statement.table, text)
     scope = Scope(table.schema.names, _qualifiers(names, statement.table, statement.alias, text))
-    where = None if statement.where is None else scope.expression(statement.where)
-    _checked(spark, table, None, (), where)
-    with errors_of_writes(table, text, statement.table.start):
-        return row_changes.delete(spark, table, where)
+    with subqueries(spark, names, statement.where) as edits:
+        where = None if statement.where is None else scope.expression(statement.where, edits)
+        _checked(spark, table, None, (), where)
+        return _run(names, table, text, statement.table.start, lambda table: row_changes.delete(spark, table, where))
+
+
+def _run(names: Names, table: Table, text: str, at: int, change: Callable[[Table], Snapshot | None]) -> Snapshot | None:
+    """Run a change; if the statement has also read the table, do not repeat the change after a conflict."""
+    view = names.seen(table.name)
+    with errors_of_writes(table, text, at):
+        if view is None:
+            return change(table)
+        try:
+            return change(read_once(table, view.pinned))
+        except CommitConflict as error:
+            problem = f"table {table.name}, which a query of the statement reads, was changed in the meantime"
+            raise CommitConflict(f"{problem}: run the statement again ({error.message})", **error.facts) from error
 
 
 def merge(spark: SparkSession, names: Names, statement: Merge, text: str) -> Snapshot | None:
@@ -79,15 +99,13 @@ def merge(spark: SparkSession, names: Names, statement: Merge, text: str) -> Sna
     source = typed_nulls(source, table)
     used = _source_columns(clauses)
     source = source.select(*(quoted(name) for name in source.columns if name in pairs or name in used))
-    view = names.seen(table.name)
-    with errors_of_writes(table, text, statement.table.start):
-        if view is None:
-            return row_changes.merge(spark, table, source, on, clauses)
-        try:
-            return row_changes.merge(spark, read_once(table, view.pinned), source, on, clauses)
-        except CommitConflict as error:
-            problem = f"table {table.name}, which the source reads, was changed during the merge"
-            raise CommitConflict(f"{problem}: run the statement again ({error.message})", **error.facts) from error
+    return _run(
+        names,
+        table,
+        text,
+        statement.table.start,
+        lambda table: row_changes.merge(spark, table, source, on, clauses),
+    )
 
 
 def _source_columns(clauses: Sequence[Clause]) -> frozenset[str]:
@@ -178,10 +196,11 @@ def _checked(
     condition: Expression | None,
 ) -> dict[str, Column]:
     """Return the new values by column; raises SqlError for unknown functions and for types that do not fit."""
-    fields = [StructField(TARGET, spark_schema(table.schema.fields))]
-    if source is not None:
-        fields.append(StructField(SOURCE, source.schema))
-    empty = spark.createDataFrame([], StructType(fields))
+    own = spark_schema(table.schema.fields)
+    if source is None:  # as the rows of an update or a deletion, for columns in subqueries
+        empty = spark.createDataFrame([], own).alias(TARGET)
+    else:
+        empty = spark.createDataFrame([], StructType([StructField(TARGET, own), StructField(SOURCE, source.schema)]))
     columns = columns_of(table, values, empty)
     if condition is not None and not isinstance(kind := type_of(empty, condition), BooleanType | NullType):
         fail(condition.query.text, condition.query.start, f"a condition is a boolean, not {kind.simpleString()}")

@@ -47,11 +47,10 @@ def frame(spark: SparkSession, names: Names, query: Query, *, explain: str = "",
     parsed = parse_query(query, relation=relation)
     edits: list[_Edit] = [_Edit(start, end, quoted(alias)) for start, end, alias in parsed.renames]
     for reference in parsed.references:
-        shown = _behind_view(spark, names, reference)
-        found = _read(spark, names, query, shown)
+        found = rows_of(spark, names, query, reference)
         if found is not None:
             alias = f" AS {quoted(reference.alias)}" if reference.alias else ""
-            columns = names.columns(shown.name, query.text)
+            columns = names.columns(_behind_view(spark, names, reference).name, query.text)
             edits.append(_Edit(reference.start, reference.end, alias, found, columns or found.columns))
     return _run(spark, query, parsed, sorted(edits, key=lambda e: e.start), explain)
 
@@ -68,8 +67,9 @@ class _Edit:
     """The names of all columns of the table that the DataFrame reads."""
 
 
-def _read(spark: SparkSession, names: Names, query: Query, reference: Reference) -> DataFrame | None:
+def rows_of(spark: SparkSession, names: Names, query: Query, reference: Reference) -> DataFrame | None:
     """Return the rows of a reference; None if the session itself has a temporary view or a table with this name."""
+    reference = _behind_view(spark, names, reference)
     try:
         if reference.name is None:
             return _changes(spark, names, query, reference)

@@ -87,6 +87,8 @@ def _condition(table: Table, where: Expression | None) -> Condition:
 
 
 def _predicate(part: exp.Expr, columns: Columns) -> Predicate | None:
+    if part.find(exp.Query) is not None:
+        return None
     if isinstance(part, exp.Null):  # no row satisfies it
         return Constant(False)
     return Constant(bool(part.this)) if isinstance(part, exp.Boolean) else converted(part, columns)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import ArithmeticException, PySparkException
 
 from paimon_core.errors import PaimonError, SchemaMismatch
@@ -16,7 +17,9 @@ from paimon_core.spark.task_errors import errors_of_tasks
 from paimon_core.spark.types import spark_schema
 from paimon_core.table.table import Table
 
-_SQLSTATE = re.compile(r"\s*SQLSTATE: \w+\s*$")
+_OF_VALUE = re.compile(r"(\[[A-Z_.]+\] [^\n]*?)\s*SQLSTATE: (?:21|22|P0)\w+")
+"""A message of Spark about a value: too many rows of a subquery, a value out of range, or an error that a query raises.
+"""
 
 
 @contextmanager
@@ -32,21 +35,15 @@ def errors_of_writes(table: Table, text: str, at: int) -> Iterator[None]:
     except ArithmeticException as error:
         problem = arithmetic_problem(error, table.schema.fields)
         located(SchemaMismatch(f"table {table.name}: {problem}", table=table.name), text, at)
-    except PySparkException as error:
-        if not _is_of_value(error):
+    except (PySparkException, Py4JJavaError) as error:
+        found = _OF_VALUE.search(str(error))
+        if found is None:
             raise
-        problem = _SQLSTATE.sub("", str(error).strip().splitlines()[0])
-        fail(text, at, f"table {table.name}: a value cannot be computed, and nothing is written: {problem}")
+        fail(text, at, f"table {table.name}: a value cannot be computed, and nothing is written: {found[1]}")
     except PaimonError as error:
         if "line" in error.facts:
             raise
         located(error, text, at)
-
-
-def _is_of_value(error: PySparkException) -> bool:
-    """Whether a value of the statement causes the error: SQLSTATE 22... or an error that the statement raises."""
-    state = error.getSqlState() or ""
-    return state.startswith("22") or state == "P0001"
 
 
 def arithmetic_problem(error: ArithmeticException, fields: Sequence[DataField]) -> str:
