@@ -81,11 +81,13 @@ def test_a_deletion_whose_subquery_reads_the_table_is_not_repeated(lake, monkeyp
 
 def test_wrong_subqueries_change_nothing(spark, lake):
     table_of(lake, KINDS["keyed"])
+    lake.sql("CREATE TABLE IF NOT EXISTS v (target INT)")
     views = spark.sql("SHOW VIEWS").count()
     for text, column, error, problem in (
         ("DELETE FROM t WHERE id IN (SELECT k FROM nope)", 42, TableNotFound, "no table or view nope"),
         ("DELETE FROM t WHERE id IN (SELECT nope FROM u)", 21, SqlError, "`nope` cannot be resolved"),
         ("DELETE FROM t WHERE id = (SELECT k FROM u)", 13, SqlError, "nothing is written: .*More than one row"),
+        ("DELETE FROM t WHERE EXISTS (SELECT 1 FROM v WHERE v.target = t.id)", 62, SqlError, "a column 'target'"),
         ("UPDATE t SET n = 1 + (SELECT max(k) FROM u)", 18, SqlError, "in the source of a MERGE INTO"),
     ):
         with pytest.raises(error, match=problem) as raised:

@@ -74,6 +74,13 @@ class Scope:
             parts = column.parts
             if is_inside(column) and not self._is_outer(column):
                 continue
+            if is_inside(column) and any(edit.hides for edit in edits or ()):
+                at = query.start + parts[0].meta.get("start", 0)
+                fail(
+                    query.text,
+                    at,
+                    f"a subquery of a table with a column {TARGET!r} cannot use the changed table's rows",
+                )
             side, name, used = self._resolved(query, parts)
             found[side].add(name)
             if "start" not in parts[0].meta or "end" not in parts[used - 1].meta:

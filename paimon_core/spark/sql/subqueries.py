@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from sqlglot import exp
 
 from paimon_core.spark.columns import quoted
+from paimon_core.spark.row_changes.conditions import TARGET
 from paimon_core.spark.sql.grammar.statements import Query
 from paimon_core.spark.sql.names import Names
 from paimon_core.spark.sql.queries import rows_of
@@ -28,6 +29,8 @@ class Edit:
     start: int
     end: int
     text: str
+    hides: bool = False
+    """Whether the table has a column ``target``, which hides the qualifier ``target`` of the changed table."""
 
 
 @contextmanager
@@ -53,7 +56,8 @@ def subqueries(spark: SparkSession, names: Names, condition: Query | None) -> It
                 views.append(f"paimon_{uuid.uuid4().hex}")
                 found.createOrReplaceTempView(views[-1])
                 alias = f" AS {quoted(reference.alias)}" if reference.alias else ""
-                edits.append(Edit(reference.start, reference.end, views[-1] + alias))
+                hides = any(name.casefold() == TARGET for name in found.columns)
+                edits.append(Edit(reference.start, reference.end, views[-1] + alias, hides))
         yield tuple(edits)
     finally:
         for view in views:
