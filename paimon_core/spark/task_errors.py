@@ -31,17 +31,24 @@ _Answer = TypeVar("_Answer")
 
 @contextmanager
 def errors_of_tasks(table: str) -> Iterator[None]:
-    """Raise the error of this library that a task of the block has raised, instead of Spark's error.
-
-    An expression that Spark cannot resolve for the table raises InvalidRequest. Lost tasks: see ``lost_tasks``. All
-    other errors of Spark are raised unchanged.
-    """
-    with lost_tasks(table):
+    """Raise as ``errors_raised_in_tasks``, and InvalidRequest for an expression that Spark cannot resolve."""
+    with errors_raised_in_tasks(table):
         try:
             yield
         except AnalysisException as error:
             first = str(error).strip().splitlines()[0]
             raise InvalidRequest(f"table {table}: Spark cannot use the expression: {first}", table=table) from None
+
+
+@contextmanager
+def errors_raised_in_tasks(table: str) -> Iterator[None]:
+    """Raise the error of this library that a task of the block has raised, instead of Spark's error.
+
+    Lost tasks: see ``lost_tasks``. All other errors of Spark are raised unchanged.
+    """
+    with lost_tasks(table):
+        try:
+            yield
         except (PySparkException, Py4JJavaError) as error:  # the latter comes from tasks of an RDD
             for name, text in reversed(_RAISED.findall(str(error))):
                 kind = getattr(errors, name, None)

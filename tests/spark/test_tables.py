@@ -5,12 +5,11 @@ import decimal
 
 import pyarrow as pa
 import pytest
-from pyspark.errors import PythonException
 from pyspark.sql import functions as F
 
 import paimon_core as paimon
 from paimon_core import col
-from paimon_core.errors import CommitConflict
+from paimon_core.errors import CommitConflict, PaimonError, SchemaMismatch
 from paimon_core.spark import PaimonDataSource, compact_spark, read_spark, sort_compact_spark, write_spark
 from paimon_core.spark.writes import placement
 
@@ -394,12 +393,21 @@ def test_append_tables_are_sorted_in_tasks(spark, warehouse):
 
 
 @pytest.mark.long
+def test_a_value_that_does_not_fit_is_an_error_of_this_library(spark, warehouse):
+    table = keyed(warehouse)
+    rows = frame(spark, range(3), 0)
+    with pytest.raises(SchemaMismatch, match="column 'k' is NOT NULL but"):
+        write_spark(rows.withColumn("k", F.lit(None).cast("bigint")), table)
+    assert table.latest_snapshot() is None
+
+
+@pytest.mark.long
 def test_partitions_with_another_number_of_buckets(spark, warehouse):
     table = keyed(warehouse)
     write_spark(frame(spark, range(40), 0), table)
     write_spark(frame(spark, range(20), 1), table)
     table = table.alter("SET ('bucket' = '3')")
-    with pytest.raises(PythonException, match="was written with 2 buckets: rescale or overwrite"):
+    with pytest.raises(PaimonError, match="was written with 2 buckets: rescale or overwrite"):
         write_spark(frame(spark, range(40, 60), 0), table)
     compact_spark(spark, table, full=True)
     write_spark(frame(spark, range(0, 40, 2), 5), table, overwrite="dynamic")

@@ -5,12 +5,11 @@ It finds the columns that the expressions name, checks the types, and calls ``ro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
-from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, DataType, NullType, StructField, StructType
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import BooleanType, NullType, StructField, StructType
 from sqlglot import exp
 
 from paimon_core.errors import CommitConflict
@@ -19,39 +18,59 @@ from paimon_core.spark.columns import quoted
 from paimon_core.spark.row_changes.conditions import TARGET
 from paimon_core.spark.row_changes.expressions import SOURCE
 from paimon_core.spark.sql import row_changes
-from paimon_core.spark.sql.assignment import assignment_problem
 from paimon_core.spark.sql.expressions import Expression, Scope
 from paimon_core.spark.sql.grammar.cursor import fail
 from paimon_core.spark.sql.grammar.parts import refuse_doubled
 from paimon_core.spark.sql.grammar.statements import Delete, Merge, MergeClause, Query, TableName, Update
-from paimon_core.spark.sql.names import Names, column_of
-from paimon_core.spark.sql.queries import frame, shown_error
+from paimon_core.spark.sql.names import Names
+from paimon_core.spark.sql.new_values import NewValue, columns_of, new_values, type_of, typed_nulls
+from paimon_core.spark.sql.queries import frame
 from paimon_core.spark.sql.read_once import read_once
 from paimon_core.spark.sql.row_changes import Clause
+from paimon_core.spark.sql.subqueries import subqueries
 from paimon_core.spark.sql.writing import errors_of_writes
 from paimon_core.spark.types import spark_schema
 from paimon_core.table.table import Table
 
 
 def update(spark: SparkSession, names: Names, statement: Update, text: str) -> Snapshot | None:
-    """Set columns of the rows that match, in one commit."""
+    """Set columns of the rows that match, in one commit; subqueries of WHERE: see ``delete``."""
     table = names.table(statement.table, text)
     scope = Scope(table.schema.names, _qualifiers(names, statement.table, statement.alias, text))
-    where = None if statement.where is None else scope.expression(statement.where)
-    values = _values(table, statement.values, scope, text)
-    _check(spark, table, None, values, where)
-    with errors_of_writes(table, text, statement.table.start):
-        return row_changes.update(spark, table, values, where)
+    with subqueries(spark, names, statement.where) as edits:
+        where = None if statement.where is None else scope.expression(statement.where, edits)
+        values = new_values(table, statement.values, scope, text)
+        columns = _checked(spark, table, None, values, where)
+        return _run(
+            names, table, text, statement.table.start, lambda table: row_changes.update(spark, table, columns, where)
+        )
 
 
 def delete(spark: SparkSession, names: Names, statement: Delete, text: str) -> Snapshot | None:
-    """Delete the rows that match, in one commit."""
+    """Delete the rows that match, in one commit.
+
+    Subqueries of WHERE read the snapshots that are the latest at the time of the call. If one reads the target table
+    too, the deletion is not repeated after a conflict, as with ``merge``.
+    """
     table = names.table(statement.table, text)
     scope = Scope(table.schema.names, _qualifiers(names, statement.table, statement.alias, text))
-    where = None if statement.where is None else scope.expression(statement.where)
-    _check(spark, table, None, {}, where)
-    with errors_of_writes(table, text, statement.table.start):
-        return row_changes.delete(spark, table, where)
+    with subqueries(spark, names, statement.where) as edits:
+        where = None if statement.where is None else scope.expression(statement.where, edits)
+        _checked(spark, table, None, (), where)
+        return _run(names, table, text, statement.table.start, lambda table: row_changes.delete(spark, table, where))
+
+
+def _run(names: Names, table: Table, text: str, at: int, change: Callable[[Table], Snapshot | None]) -> Snapshot | None:
+    """Run a change; if the statement has also read the table, do not repeat the change after a conflict."""
+    view = names.seen(table.name)
+    with errors_of_writes(table, text, at):
+        if view is None:
+            return change(table)
+        try:
+            return change(read_once(table, view.pinned))
+        except CommitConflict as error:
+            problem = f"table {table.name}, which a query of the statement reads, was changed in the meantime"
+            raise CommitConflict(f"{problem}: run the statement again ({error.message})", **error.facts) from error
 
 
 def merge(spark: SparkSession, names: Names, statement: Merge, text: str) -> Snapshot | None:
@@ -76,24 +95,22 @@ def merge(spark: SparkSession, names: Names, statement: Merge, text: str) -> Sna
     source = rows.toDF(*internal.values())
     on = list(pairs)
     clauses = [_clause(table, clause, scopes[clause.kind], internal, on, text) for clause in statement.clauses]
-    for clause in clauses:
-        _check(spark, table, source, clause.values, clause.condition)
+    clauses = [replace(c, columns=_checked(spark, table, source, c.values, c.condition)) for c in clauses]
+    source = typed_nulls(source, table)
     used = _source_columns(clauses)
     source = source.select(*(quoted(name) for name in source.columns if name in pairs or name in used))
-    view = names.seen(table.name)
-    with errors_of_writes(table, text, statement.table.start):
-        if view is None:
-            return row_changes.merge(spark, table, source, on, clauses)
-        try:
-            return row_changes.merge(spark, read_once(table, view.pinned), source, on, clauses)
-        except CommitConflict as error:
-            problem = f"table {table.name}, which the source reads, was changed during the merge"
-            raise CommitConflict(f"{problem}: run the statement again ({error.message})", **error.facts) from error
+    return _run(
+        names,
+        table,
+        text,
+        statement.table.start,
+        lambda table: row_changes.merge(spark, table, source, on, clauses),
+    )
 
 
 def _source_columns(clauses: Sequence[Clause]) -> frozenset[str]:
     """Return the columns of the source that expressions read."""
-    read = [e.source for c in clauses for e in (*c.values.values(), c.condition) if e is not None]
+    read = [e.source for c in clauses for e in (*(v.value for v in c.values), c.condition) if e is not None]
     return frozenset[str]().union(*read)
 
 
@@ -153,57 +170,38 @@ def _clause(
 ) -> Clause:
     condition = None if clause.condition is None else scope.expression(clause.condition)
     if clause.action == "delete":
-        return Clause(clause.kind, clause.action, condition, {})
+        return Clause(clause.kind, clause.action, condition, ())
     if clause.values is not None:
-        values = _values(table, clause.values, scope, text)
+        values = new_values(table, clause.values, scope, text, with_fields=clause.action == "update")
         return Clause(clause.kind, clause.action, condition, values)
     known = {name.casefold(): found for name, found in internal.items()}
-    star: dict[str, Expression] = {}
+    star: list[NewValue] = []
     for name in table.schema.names:
         found = known.get(name.casefold())
         if found is None:
             fail(text, clause.at, f"the source has no column {name!r} for *: name the columns to set")
         if clause.action == "update" and name in on and found == name:  # ON compares the columns, so they are equal
             continue
-        star[name] = Expression(
-            f"{SOURCE}.{quoted(found)}", exp.column(found), Query(text, clause.at, clause.at), source=frozenset([found])
-        )
-    return Clause(clause.kind, clause.action, condition, star)
+        query = Query(text, clause.at, clause.at)
+        value = Expression(f"{SOURCE}.{quoted(found)}", exp.column(found), query, source=frozenset([found]))
+        star.append(NewValue(name, (), value))
+    return Clause(clause.kind, clause.action, condition, tuple(star))
 
 
-def _values(table: Table, values: Mapping[str, Query], scope: Scope, text: str) -> dict[str, Expression]:
-    found: dict[str, Expression] = {}
-    for column, query in values.items():
-        name = column_of(table.schema, column, text, query.start, table.name)
-        if name in found:
-            fail(text, query.start, f"column {name!r} is set twice")
-        found[name] = scope.expression(query)
-    return found
-
-
-def _check(
+def _checked(
     spark: SparkSession,
     table: Table,
     source: DataFrame | None,
-    values: Mapping[str, Expression],
+    values: Sequence[NewValue],
     condition: Expression | None,
-) -> None:
-    """Let Spark check the expressions; raises SqlError for unknown functions and for types that do not fit."""
-    fields = [StructField(TARGET, spark_schema(table.schema.fields))]
-    if source is not None:
-        fields.append(StructField(SOURCE, source.schema))
-    empty = spark.createDataFrame([], StructType(fields))
-    for column, value in values.items():
-        problem = assignment_problem(spark, _type_of(empty, value), table.schema.by_name[column])
-        if problem:
-            fail(value.query.text, value.query.start, f"the value {problem}")
-    if condition is not None and not isinstance(kind := _type_of(empty, condition), BooleanType | NullType):
+) -> dict[str, Column]:
+    """Return the new values by column; raises SqlError for unknown functions and for types that do not fit."""
+    own = spark_schema(table.schema.fields)
+    if source is None:  # as the rows of an update or a deletion, for columns in subqueries
+        empty = spark.createDataFrame([], own).alias(TARGET)
+    else:
+        empty = spark.createDataFrame([], StructType([StructField(TARGET, own), StructField(SOURCE, source.schema)]))
+    columns = columns_of(table, values, empty)
+    if condition is not None and not isinstance(kind := type_of(empty, condition), BooleanType | NullType):
         fail(condition.query.text, condition.query.start, f"a condition is a boolean, not {kind.simpleString()}")
-
-
-def _type_of(empty: DataFrame, value: Expression) -> DataType:
-    try:
-        return empty.select(F.expr(value.text)).schema[0].dataType
-    except AnalysisException as error:
-        problem = shown_error(error)
-    return fail(value.query.text, value.query.start, problem)
+    return columns

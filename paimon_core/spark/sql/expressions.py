@@ -18,6 +18,7 @@ from paimon_core.spark.sql.grammar.cursor import fail
 from paimon_core.spark.sql.grammar.statements import Query
 from paimon_core.spark.sql.names import similar
 from paimon_core.spark.sql.references import parse_tree
+from paimon_core.spark.sql.subqueries import Edit, edited, is_inner, is_inside
 
 _NO_VALUES = (exp.Alias, exp.Command, exp.Query, exp.DDL, exp.DML)
 
@@ -53,31 +54,51 @@ class Scope:
     refused: str = ""
     """Why expressions cannot name columns of the target; empty if they can."""
 
-    def expression(self, query: Query) -> Expression:
-        """Parse an expression; raises SqlError with the position if the text is not one value of known columns."""
+    def expression(self, query: Query, edits: Sequence[Edit] | None = None) -> Expression:
+        """Parse an expression; raises SqlError with the position if the text is not one value of known columns.
+
+        ``edits`` replace the tables of subqueries (see ``subqueries``); without it, subqueries are refused.
+        """
         tree = parse_tree(query, query.written, query.start)
-        if isinstance(tree, _NO_VALUES):
+        if isinstance(tree, _NO_VALUES) and not isinstance(tree, exp.Subquery):
             fail(query.text, query.start, "an expression is needed here: one value, without an alias")
         for inner in tree.find_all(exp.Query, exp.AggFunc, exp.Window, exp.Star):
+            if edits is not None and (isinstance(inner, exp.Query) or is_inside(inner)):
+                continue
             what = "a subquery" if isinstance(inner, exp.Query) else "*" if isinstance(inner, exp.Star) else inner.key
             fail(query.text, query.start, f"{what} is not possible here: compute it in the source of a MERGE INTO")
-        written, end = "", 0
+        changes = list(edits or ())
         found: dict[str, set[str]] = {TARGET: set(), SOURCE: set()}
         columns = sorted(tree.find_all(exp.Column), key=lambda c: c.parts[0].meta.get("start", -1))
         for column in columns:
             parts = column.parts
+            if is_inside(column) and not self._is_outer(column):
+                continue
+            if is_inside(column) and any(edit.hides for edit in edits or ()):
+                at = query.start + parts[0].meta.get("start", 0)
+                fail(
+                    query.text,
+                    at,
+                    f"a subquery of a table with a column {TARGET!r} cannot use the changed table's rows",
+                )
             side, name, used = self._resolved(query, parts)
             found[side].add(name)
             if "start" not in parts[0].meta or "end" not in parts[used - 1].meta:
                 at = query.start + parts[0].meta.get("start", 0)
                 fail(query.text, at, "the expression is not understood: write the names of columns in backticks")
-            written += query.written[end : parts[0].meta["start"]] + f"{side}.{quoted(name)}"
-            end = parts[used - 1].meta["end"] + 1
+            changes.append(Edit(parts[0].meta["start"], parts[used - 1].meta["end"] + 1, f"{side}.{quoted(name)}"))
             column.set("this", exp.to_identifier(name, quoted=True))
             column.set("table", exp.to_identifier(side))
             column.set("db", None if used == len(parts) else exp.to_identifier("field"))
-        text = written + query.written[end:]
-        return Expression(text, tree, query, frozenset(found[TARGET]), frozenset(found[SOURCE]))
+        return Expression(
+            edited(query.written, changes), tree, query, frozenset(found[TARGET]), frozenset(found[SOURCE])
+        )
+
+    def _is_outer(self, column: exp.Column) -> bool:
+        """Whether a column inside of a subquery names the target by its qualifier."""
+        names = tuple(part.name.casefold() for part in column.parts)
+        named = any(len(names) > len(q) and names[: len(q)] == q for q in self.target_names)
+        return named and not is_inner(column)
 
     def _resolved(self, query: Query, parts: Sequence[exp.Expr]) -> tuple[str, str, int]:
         """Return target or source, the name of the column in this table, and how many of the parts name the column."""

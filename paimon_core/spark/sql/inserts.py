@@ -12,7 +12,7 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
 from paimon_core.schema import DataField
 from paimon_core.spark.columns import quoted
-from paimon_core.spark.sql.assignment import assignment_problem
+from paimon_core.spark.sql.assignment import Matching, assigned, assignment_problem, wanted_type
 from paimon_core.spark.sql.grammar.cursor import fail
 from paimon_core.spark.sql.grammar.statements import Insert, Spec
 from paimon_core.spark.sql.names import Names, column_of
@@ -81,11 +81,13 @@ def _targets(statement: Insert, table: Table, rows: DataFrame, static: Spec) -> 
 
 def _assigned(rows: DataFrame, at: int, field: DataField, spark: SparkSession, statement: Insert) -> Column:
     """Return the column of the query as a value of the table's column; raises SqlError if it cannot be assigned."""
-    problem = assignment_problem(spark, rows.schema[at].dataType, field)
+    matching: Matching = "name" if statement.by_name else "position" if statement.columns is None else "either"
+    given = rows.schema[at].dataType
+    problem = assignment_problem(spark, given, field, matching=matching)
     if problem:
         start = statement.query.start
         fail(statement.query.text, start, f"column {at + 1} of the query ({rows.columns[at]}) {problem}")
-    return F.col(quoted(str(at))).cast(spark_schema([field])[0].dataType).alias(field.name)
+    return assigned(F.col(quoted(str(at))), given, wanted_type(field), matching).alias(field.name)
 
 
 def _overwrite(

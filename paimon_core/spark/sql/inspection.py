@@ -18,10 +18,11 @@ from paimon_core.spark.sql.grammar.statements import Describe, Show, TableName
 from paimon_core.spark.sql.names import Names, column_of
 from paimon_core.spark.sql.partitions import partition_predicate
 from paimon_core.spark.sql.results import rows
+from paimon_core.storage.paths import escape
 from paimon_core.table.system.group_columns import partition_rows
 from paimon_core.table.system.source import Source
 from paimon_core.table.table import Table
-from paimon_core.types import DataType, TypeRoot
+from paimon_core.types import STRING_ROOTS, DataType, TypeRoot
 
 _DESCRIBED = "col_name STRING, data_type STRING, comment STRING"
 
@@ -73,6 +74,8 @@ def show(spark: SparkSession, names: Names, statement: Show, text: str) -> DataF
         return rows(spark, columns, [(database, name, False) for name in found])
     assert statement.table is not None
     table = names.table(_in_database(statement), text)
+    if statement.what == "tags":
+        return rows(spark, "tag STRING", [(tag.name,) for tag in table.tags.list()])
     if statement.what == "columns":
         return rows(spark, "col_name STRING", [(name,) for name in table.schema.names])
     if statement.what == "tblproperties":
@@ -108,9 +111,13 @@ def _properties(spark: SparkSession, table: Table, key: str | None) -> DataFrame
 
 
 def _partitions(table: Table, statement: Show, text: str) -> Sequence[str]:
-    """Return the partitions as ``a=1/b=x``, sorted; raises SqlError for a table without partitions."""
+    """Return the partitions as ``a=1/b=x``, sorted; raises SqlError for a table without partitions.
+
+    As in Spark, a value is the text that PARTITION (...) takes, with the escapes of the names of directories, and
+    ``null`` for null. So an empty text and null, which share a directory, are shown as two partitions.
+    """
     assert statement.table is not None
-    fields, options = table.schema.partition_fields, table.options
+    fields = table.schema.partition_fields
     if not fields:
         fail(text, statement.table.start, f"table {table.name} has no partition columns")
     spec = {column_of(table.schema, c, text, statement.table.end, table.name): v for c, v in statement.spec.items()}
@@ -121,11 +128,16 @@ def _partitions(table: Table, statement: Show, text: str) -> Sequence[str]:
     for partition, *_ in partition_rows(Source(table.context)):
         if keeps(partition):
             values = decode_row(partition, types)
-            texts = partition_values(
-                values, types, legacy=options["partition.legacy-name"], default_name=options["partition.default-name"]
-            )
-            found.append("/".join(f"{f.name}={value}" for f, value in zip(fields, texts, strict=True)))
+            texts = (_shown_value(value, kind) for value, kind in zip(values, types, strict=True))
+            found.append("/".join(f"{escape(f.name)}={escape(text)}" for f, text in zip(fields, texts, strict=True)))
     return sorted(found)
+
+
+def _shown_value(value: object, kind: DataType) -> str:
+    """Return a value of a partition, given as it is stored; ``null`` for null."""
+    if value is None or kind.root in STRING_ROOTS:
+        return "null" if value is None else str(value)
+    return partition_values([value], [kind], legacy=False, default_name="")[0]
 
 
 def create_text(table: Table) -> str:

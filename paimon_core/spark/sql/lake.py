@@ -15,6 +15,7 @@ from paimon_core.spark.sql.grammar.statements import (
     AlterTable,
     Analyze,
     Call,
+    ChangeTag,
     CreateDatabase,
     CreateLike,
     CreateTable,
@@ -39,9 +40,10 @@ from paimon_core.spark.sql.procedures.table import call
 from paimon_core.spark.sql.queries import frame
 from paimon_core.spark.sql.results import committed, done
 from paimon_core.spark.sql.system_frame import system_frame
+from paimon_core.spark.sql.tags import change_tag
 
 DEFAULT_DATABASE = "default"
-_Definition = CreateLike | CreateDatabase | DropDatabase | DropTable | RenameTable | AlterTable | Use
+_Definition = CreateLike | CreateDatabase | DropDatabase | DropTable | RenameTable | AlterTable | ChangeTag | Use
 
 
 def session(spark: SparkSession, catalog: Catalog, database: str = DEFAULT_DATABASE) -> SparkLake:
@@ -144,6 +146,8 @@ class SparkLake:
             case AlterTable():
                 tables.alter(names, statement, text)
                 return f"altered table {names.full(statement.table, text)}"
+            case ChangeTag():
+                return change_tag(names, statement, text)
             case Use():
                 names.database = names.known_database(statement.database, statement.at, text)
                 return f"names without database are in {names.database}"

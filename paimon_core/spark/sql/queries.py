@@ -21,6 +21,7 @@ from paimon_core.spark.columns import quoted
 from paimon_core.spark.reads.reader import read_spark
 from paimon_core.spark.sql.grammar.cursor import fail
 from paimon_core.spark.sql.grammar.statements import Query, TableName, Value
+from paimon_core.spark.sql.hidden_columns import hidden_columns, hidden_problem
 from paimon_core.spark.sql.names import Names, located, similar
 from paimon_core.spark.sql.pushdown import pushed
 from paimon_core.spark.sql.references import ParsedQuery, Reference, parse_query
@@ -31,6 +32,8 @@ from paimon_core.table.view import TableView
 
 _FILE_FORMATS = ("parquet", "orc", "csv", "json", "text", "avro", "binaryfile")
 _POSITION = re.compile(r"SQLSTATE: \w+.*", re.DOTALL)
+_LAST_SECOND = 253_402_300_799
+"""The last second of the year 9999."""
 _PLACE = re.compile(r"line (\d+),? pos (\d+)")
 
 
@@ -44,11 +47,10 @@ def frame(spark: SparkSession, names: Names, query: Query, *, explain: str = "",
     parsed = parse_query(query, relation=relation)
     edits: list[_Edit] = [_Edit(start, end, quoted(alias)) for start, end, alias in parsed.renames]
     for reference in parsed.references:
-        shown = _behind_view(spark, names, reference)
-        found = _read(spark, names, query, shown)
+        found = rows_of(spark, names, query, reference)
         if found is not None:
             alias = f" AS {quoted(reference.alias)}" if reference.alias else ""
-            columns = names.columns(shown.name, query.text)
+            columns = names.columns(_behind_view(spark, names, reference).name, query.text)
             edits.append(_Edit(reference.start, reference.end, alias, found, columns or found.columns))
     return _run(spark, query, parsed, sorted(edits, key=lambda e: e.start), explain)
 
@@ -65,8 +67,9 @@ class _Edit:
     """The names of all columns of the table that the DataFrame reads."""
 
 
-def _read(spark: SparkSession, names: Names, query: Query, reference: Reference) -> DataFrame | None:
+def rows_of(spark: SparkSession, names: Names, query: Query, reference: Reference) -> DataFrame | None:
     """Return the rows of a reference; None if the session itself has a temporary view or a table with this name."""
+    reference = _behind_view(spark, names, reference)
     try:
         if reference.name is None:
             return _changes(spark, names, query, reference)
@@ -136,9 +139,10 @@ def _table(spark: SparkSession, names: Names, query: Query, reference: Reference
 
 def _rows(spark: SparkSession, view: TableView, reference: Reference) -> DataFrame:
     fields, words = view.schema.fields, reference.words
-    columns = None if words is None else [f.name for f in fields if f.name.casefold() in words]
-    if columns == []:  # such as count(*)
-        columns = [fields[0].name]
+    columns = None
+    if words is not None:
+        columns = [f.name for f in fields if f.name.casefold() in words] + hidden_columns(view, words)
+        columns = columns or [fields[0].name]  # such as count(*)
     where = pushed(reference.conditions, fields, reference.qualifier, alone=reference.alone)
     return read_spark(spark, view, columns, where)
 
@@ -148,6 +152,8 @@ def _at(spark: SparkSession, view: TableView, version: Value, time: Value) -> Ta
     if isinstance(version, str | int):
         return view.at(version=version)
     if isinstance(time, int):
+        if time > _LAST_SECOND:
+            raise InvalidRequest(f"TIMESTAMP AS OF takes epoch seconds: {time} is after the year 9999 (milliseconds?)")
         return view.at(time=time * 1000)
     if isinstance(time, str):
         return view.at(time=moment(spark, time, "TIMESTAMP AS OF"))
@@ -255,7 +261,8 @@ def _message(error: AnalysisException, written: Mapping[str, str], columns: Sequ
     text = shown_error(error)
     name = str((error.getMessageParameters() or {}).get("objectName", "")).replace("`", "")
     if str(error.getCondition()).startswith("UNRESOLVED_COLUMN") and columns:
-        text = f"there is no column {name}{similar(name.rpartition('.')[2], columns, 'columns')}"
+        last = name.rpartition(".")[2]
+        text = hidden_problem(last) or f"there is no column {name}{similar(last, columns, 'columns')}"
     for name, table in written.items():
         text = text.replace(quoted(name), table).replace(name, table)
     return text
@@ -263,4 +270,6 @@ def _message(error: AnalysisException, written: Mapping[str, str], columns: Sequ
 
 def shown_error(error: AnalysisException) -> str:
     """Return the message of an error of Spark, without the plan of the query."""
+    if str(error.getCondition()).startswith("UNBOUND_SQL_PARAMETER"):
+        return "a statement takes no parameters: write the value"
     return _POSITION.sub("", str(error)).strip() or "Spark refuses the query"

@@ -7,7 +7,7 @@ again: each name is later replaced in place, so that Spark sees everything else 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import sqlglot
@@ -24,6 +24,13 @@ _FROM = "SELECT * FROM "
 _ID = re.compile(r"[0-9]{1,19}")
 _INCOMPLETE = re.compile(r"Required keyword: '\w+' missing for <class '(?:\w+\.)*(\w+)'>")
 """A message of sqlglot about an incomplete expression, which names a class of sqlglot."""
+_TOKEN = re.compile(r"<Token token_type: (?:TokenType\.)?\w+, text: (\w+), .*?>")
+"""A word in a message of sqlglot."""
+_AFTER = {
+    "insert": "INSERT INTO t WITH c AS (...) SELECT ...",
+    "merge": "MERGE INTO t USING (WITH c AS (...) SELECT ...) s ON ...",
+}
+"""By kind of statement, where its WITH is written."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +84,9 @@ def parse_query(query: Query, *, relation: bool = False) -> ParsedQuery:
         skipped = 0 if relation else first.end
         written, shift = _FROM + written[skipped:], query.start + skipped - len(_FROM)
     tree = parse_tree(query, written, shift)
+    if isinstance(tree, exp.DML) and first.word == "WITH":
+        instead = f": write {_AFTER[tree.key]}" if tree.key in _AFTER else ""
+        fail(query.text, query.start, f"WITH before {tree.key.upper()} is not supported{instead}")
     if not isinstance(tree, exp.Query | exp.Values):
         fail(
             query.text, query.start, f"{tree.key.upper()} is not a query: use SELECT, VALUES or a query in parentheses"
@@ -84,12 +94,25 @@ def parse_query(query: Query, *, relation: bool = False) -> ParsedQuery:
     for inner in tree.find_all(exp.Command, exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Create):
         fail(query.text, query.start, f"{inner.key.upper()} is not possible inside of a query")
     tokens = tokens_of(written)
-    names = (t for t in tokens if t.kind in ("word", "name") or (t.kind == "text" and written[t.start] == '"'))
-    words = frozenset(t.text.casefold() for t in names)
-    finder = _Finder(Query(query.text, shift, query.end), tokens, words, written)
+    finder = _Finder(Query(query.text, shift, query.end), tokens, _words(tokens, written), written)
     references = [*finder.tables(tree), *finder.functions()]
-    renames = tuple(_renames(tree, references))
+    renames = tuple(renamed(tree.find_all(exp.Column), references))
     return ParsedQuery(written, shift, tuple(sorted(references, key=lambda r: r.start)), renames)
+
+
+def references_of(condition: Query, tree: exp.Expr) -> list[Reference]:
+    """Return the tables that the subqueries of a condition read; positions count from the start of the condition.
+
+    Functions that read changes are not found: Spark refuses them.
+    """
+    tokens = tokens_of(condition.written)
+    return list(_Finder(condition, tokens, _words(tokens, condition.written), condition.written).tables(tree))
+
+
+def _words(tokens: list[SqlToken], written: str) -> frozenset[str]:
+    """Return all words of a text in lower case, of which some are names of columns."""
+    names = (t for t in tokens if t.kind in ("word", "name") or (t.kind == "text" and written[t.start] == '"'))
+    return frozenset(t.text.casefold() for t in names)
 
 
 def parse_tree(query: Query, written: str, shift: int) -> exp.Expr:
@@ -105,6 +128,7 @@ def parse_tree(query: Query, written: str, shift: int) -> exp.Expr:
         if found and found[0] is not None:
             return found[0]
         problem, at = "a query is missing", 0
+    problem = _TOKEN.sub(r"'\1', a word of the parser: as a name, write it in backquotes", problem)
     problem = _INCOMPLETE.sub(lambda found: f"{found[1].upper()} is incomplete", problem)
     if "SENTINEL" in problem:
         problem, at = problem.partition(" but got")[0] + ", but the text ends", len(written)
@@ -158,7 +182,7 @@ class _Finder:
                 words=self._words if is_open else None,
                 conditions=tuple(c for c in conditions if is_certain(c, self._ambiguous)),
                 qualifier=table.alias or names[-1].name,
-                alone=scope is not None and len(_relations(scope)) == 1,
+                alone=scope is not None and len(relations(scope)) == 1,
             )
 
     def _version(self, table: exp.Table, end: int) -> tuple[Value, Value, int]:
@@ -230,7 +254,8 @@ def _scope(table: exp.Table) -> exp.Select | None:
     return parent.parent if isinstance(parent.parent, exp.Select) else None
 
 
-def _relations(scope: exp.Select) -> list[exp.Expr]:
+def relations(scope: exp.Select) -> list[exp.Expr]:
+    """Return the tables, subqueries and functions that a SELECT reads directly."""
     found = scope.args.get("from_")
     relations = [found.this] if found is not None else []
     return [*relations, *(join.this for join in scope.args.get("joins") or ()), *(scope.args.get("laterals") or ())]
@@ -241,7 +266,7 @@ def _has_inner_joins(scope: exp.Select) -> bool:
 
     Such joins may be outer or natural, and Spark may bind them in another order than the parser.
     """
-    return any(relation.args.get("joins") for relation in _relations(scope))
+    return any(relation.args.get("joins") for relation in relations(scope))
 
 
 def _is_reshaped(scope: exp.Select) -> bool:
@@ -252,8 +277,8 @@ def _is_reshaped(scope: exp.Select) -> bool:
     joins = scope.args.get("joins") or ()
     if scope.args.get("laterals") or any(join.args.get("pivots") for join in joins):
         return True
-    relations = _relations(scope)
-    return any(isinstance(r, exp.Lateral) or r.args.get("pivots") or r.args.get("laterals") for r in relations)
+    found = relations(scope)
+    return any(isinstance(r, exp.Lateral) or r.args.get("pivots") or r.args.get("laterals") for r in found)
 
 
 def _needs_all_columns(scope: exp.Select) -> bool:
@@ -269,7 +294,7 @@ def _conditions(scope: exp.Select, table: exp.Table) -> tuple[exp.Expr, ...]:
     This is true unless an outer join adds rows with nulls for the table, or adds rows depending on the table's rows.
     """
     where, joins = scope.args.get("where"), scope.args.get("joins") or []
-    names = [relation.alias_or_name.casefold() for relation in _relations(scope)]
+    names = [relation.alias_or_name.casefold() for relation in relations(scope)]
     if where is None or names.count((table.alias or table.name).casefold()) != 1:
         return ()
     at = next((i for i, join in enumerate(joins) if join.this is table), -1)
@@ -281,10 +306,10 @@ def _conditions(scope: exp.Select, table: exp.Table) -> tuple[exp.Expr, ...]:
     return tuple(condition.flatten()) if isinstance(condition, exp.And) else (condition,)
 
 
-def _renames(tree: exp.Expr, references: list[Reference]) -> Iterator[tuple[int, int, str]]:
+def renamed(columns: Iterable[exp.Column], references: Sequence[Reference]) -> Iterator[tuple[int, int, str]]:
     """Yield the qualifiers ``db.t`` of columns that name a table without alias; they become the alias ``t``."""
     known = {tuple(part.casefold() for part in r.name.parts): r for r in references if r.name is not None and r.alias}
-    for column in tree.find_all(exp.Column):
+    for column in columns:
         qualifiers = [part for part in column.parts[:-1] if "start" in part.meta]
         for length in range(2, len(qualifiers) + 1):
             found = known.get(tuple(part.name.casefold() for part in qualifiers[:length]))

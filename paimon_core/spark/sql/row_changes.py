@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import and_
 
@@ -18,11 +18,10 @@ from paimon_core.spark.row_changes.conditions import TARGET, Condition, is_rewri
 from paimon_core.spark.row_changes.delete_update import delete_spark, update_spark
 from paimon_core.spark.row_changes.merge import merge_spark
 from paimon_core.spark.sql.expressions import Expression
+from paimon_core.spark.sql.new_values import NewValue
 from paimon_core.spark.sql.pushdown import Columns, converted
 from paimon_core.table.rows.merge_clauses import Delete, Insert, Update
 from paimon_core.table.table import Table
-
-Values = Mapping[str, Expression]
 
 
 @dataclass(frozen=True)
@@ -32,12 +31,16 @@ class Clause:
     kind: str
     action: str
     condition: Expression | None
-    values: Values
+    values: tuple[NewValue, ...]
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    """The values as columns of Spark, by column of the table."""
 
 
-def update(spark: SparkSession, table: Table, values: Values, where: Expression | None) -> Snapshot | None:
+def update(
+    spark: SparkSession, table: Table, columns: Mapping[str, Column], where: Expression | None
+) -> Snapshot | None:
     """Set columns of the rows that match, as ``update_spark`` does."""
-    return update_spark(spark, table, _columns(values), _condition(table, where))
+    return update_spark(spark, table, columns, _condition(table, where))
 
 
 def delete(spark: SparkSession, table: Table, where: Expression | None) -> Snapshot | None:
@@ -54,11 +57,11 @@ def merge(
     for clause in clauses:
         where = None if clause.condition is None else _boolean(clause.condition)
         if clause.action == "insert":
-            inserts.append(Insert(_columns(clause.values), source_where=where))
+            inserts.append(Insert(clause.columns, source_where=where))
         elif clause.action == "delete":
             changes[clause.kind].append(Delete(where=where))
         else:
-            changes[clause.kind].append(Update(_columns(clause.values), where=where))
+            changes[clause.kind].append(Update(clause.columns, where=where))
     return merge_spark(
         spark,
         table,
@@ -68,10 +71,6 @@ def merge(
         when_not_matched=inserts or None,
         when_not_matched_by_source=changes["not matched by source"] or None,
     )
-
-
-def _columns(values: Values) -> dict[str, Column]:
-    return {column: F.expr(value.text) for column, value in values.items()}
 
 
 def _condition(table: Table, where: Expression | None) -> Condition:
@@ -88,6 +87,8 @@ def _condition(table: Table, where: Expression | None) -> Condition:
 
 
 def _predicate(part: exp.Expr, columns: Columns) -> Predicate | None:
+    if part.find(exp.Query) is not None:
+        return None
     if isinstance(part, exp.Null):  # no row satisfies it
         return Constant(False)
     return Constant(bool(part.this)) if isinstance(part, exp.Boolean) else converted(part, columns)

@@ -33,6 +33,7 @@ from paimon_core.spark.sql.replacing import replace_table
 from paimon_core.spark.sql.writing import errors_of_writes
 from paimon_core.spark.writes.writer import write_spark
 from paimon_core.table.table import Table
+from paimon_core.types import DataType
 
 _PRIMARY_KEY = "primary-key"
 
@@ -173,9 +174,24 @@ def _with_known_column(table: Table, change: SchemaChange, statement: AlterTable
         return change
     first, *fields = path_of(change.column)
     name = column_of(table.schema, first, text, statement.table.end, table.name)
+    fields = _known_fields(table.schema.by_name[name].type, fields)
     found: Any = change
     renamed: SchemaChange = replace(found, column=[name, *fields] if fields else name)
     return renamed
+
+
+def _known_fields(kind: DataType, fields: Sequence[str]) -> list[str]:
+    """Return the table's names of the fields of a column; names that it does not have stay, for the error."""
+    found: list[str] = []
+    for field in fields:
+        same = [child for child in kind.listed if child.name.casefold() == field.casefold()]
+        exact = [child for child in same if child.name == field]
+        if len(exact or same) != 1:
+            return [*found, *fields[len(found) :]]
+        (child,) = exact or same
+        found.append(child.name)
+        kind = child.type
+    return found
 
 
 def remove_partitions(names: Names, statement: RemovePartitions, text: str) -> Snapshot | None:

@@ -28,7 +28,7 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate, Where, parse_where
 from paimon_core.spark.compactor import maintenance_work
 from paimon_core.spark.reference import TableReference
-from paimon_core.spark.task_errors import lost_tasks
+from paimon_core.spark.task_errors import errors_raised_in_tasks
 from paimon_core.spark.tasks import collect_tasks, cores
 from paimon_core.spark.writes.placement import place
 from paimon_core.spark.writes.writer import overwritten
@@ -96,7 +96,7 @@ def write_files_spark(
         overwrites=spec is not None,
         staging=writer_name() if is_staged(table.context) else None,
     )
-    with lost_tasks(table.name):
+    with errors_raised_in_tasks(table.name):
         messages = _collected(spark, job, table)
     return table.complete(request, messages, spec, work=maintenance_work(spark))
 

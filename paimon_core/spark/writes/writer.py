@@ -27,7 +27,7 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
 from paimon_core.spark.compactor import maintenance_work
 from paimon_core.spark.reference import TableReference
-from paimon_core.spark.task_errors import lost_tasks
+from paimon_core.spark.task_errors import errors_raised_in_tasks
 from paimon_core.spark.tasks import collect_tasks, map_batches
 from paimon_core.spark.writes.batch_settings import large_batches
 from paimon_core.spark.writes.key_assignment import KeyAssignment, assign_keys
@@ -73,7 +73,7 @@ def write_spark(
         return table.settle(committed)
     table = merged_for(table, df.schema, merge_schema, {*order_by, *((kinds,) if kinds else ())})
     request = replace(request, context=table.context)
-    with lost_tasks(table.name):
+    with errors_raised_in_tasks(table.name):
         messages = write_messages(
             df, table, kinds=kinds, order_by=order_by, overwrites=overwrite is not None, tasks=tasks
         )

@@ -18,13 +18,14 @@ from paimon_core.alter.changes import (
 )
 from paimon_core.spark.sql.grammar import parts
 from paimon_core.spark.sql.grammar.cursor import Cursor
-from paimon_core.spark.sql.grammar.statements import AlterTable, RemovePartitions, RenameTable, TableName
+from paimon_core.spark.sql.grammar.statements import AlterTable, ChangeTag, RemovePartitions, RenameTable, TableName
+from paimon_core.spark.sql.grammar.tags import tag_change
 
 _COMMENT = "comment"
 """The property that is the comment of the table."""
 
 
-def alter(cursor: Cursor) -> AlterTable | RenameTable | RemovePartitions:
+def alter(cursor: Cursor) -> AlterTable | RenameTable | RemovePartitions | ChangeTag:
     """Read the rest of a statement after ALTER TABLE."""
     name = parts.table_name(cursor)
     if cursor.skip("RENAME", "TO"):
@@ -33,6 +34,8 @@ def alter(cursor: Cursor) -> AlterTable | RenameTable | RemovePartitions:
         return RenameTable(name, to)
     if cursor.peek("DROP", "PARTITION") or cursor.peek("DROP", "IF", "EXISTS", "PARTITION"):
         return _partitions(cursor, name)
+    if (change := tag_change(cursor, name)) is not None:
+        return change
     found = _changes(cursor, name)
     cursor.end()
     return found
@@ -77,7 +80,10 @@ def _changes(cursor: Cursor, name: TableName) -> AlterTable:
         keys = cursor.listed(lambda: parts.property_key(cursor))
         return AlterTable(name, tuple(map(_unset, keys)), frozenset(keys) if optional else frozenset())
     _refuse_others(cursor)
-    return cursor.refuse("ADD, DROP, RENAME or ALTER COLUMN, SET or UNSET TBLPROPERTIES, RENAME TO or DROP PARTITION")
+    return cursor.refuse(
+        "ADD, DROP, RENAME or ALTER COLUMN, SET or UNSET TBLPROPERTIES, RENAME TO, DROP PARTITION, or "
+        "CREATE, REPLACE, DELETE or RENAME TAG"
+    )
 
 
 def _refuse_others(cursor: Cursor) -> None:

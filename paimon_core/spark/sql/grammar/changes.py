@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from paimon_core.spark.sql.grammar import parts
-from paimon_core.spark.sql.grammar.cursor import Cursor
-from paimon_core.spark.sql.grammar.statements import Delete, Insert, Merge, MergeClause, Query, Update
+from paimon_core.spark.sql.grammar.cursor import Cursor, SqlToken
+from paimon_core.spark.sql.grammar.statements import Assignment, Delete, Insert, Merge, MergeClause, Query, Update
 
 
 def insert(cursor: Cursor) -> Insert:
@@ -35,18 +33,24 @@ def insert(cursor: Cursor) -> Insert:
             cursor.fail("the list of columns names a column twice", at)
     if cursor.peek("REPLACE"):
         cursor.fail("INSERT ... REPLACE WHERE is not supported: use INSERT OVERWRITE ... PARTITION (...)")
-    if cursor.peek("VALUES"):
-        _refuse_default(cursor)
-    query = parts.query(cursor)
+    defaults = _defaults(cursor) if cursor.peek("VALUES") else []
+    query = parts.with_nulls(parts.query(cursor), defaults)
     return Insert(name, query, columns, by_name, overwrite == "OVERWRITE", values, dynamic)
 
 
-def _refuse_default(cursor: Cursor) -> None:
-    """Raise SqlError for DEFAULT as a value after VALUES."""
+def _defaults(cursor: Cursor) -> list[SqlToken]:
+    """Return the words DEFAULT that are whole values after VALUES; raises SqlError for one inside of a value."""
+    found, depth = [], 0
     following = cursor.tokens[cursor.at :]
     for before, token, after in zip(following, following[1:], following[2:], strict=False):
-        if token.word == "DEFAULT" and before.text in ("(", ",") and after.text in (")", ","):
-            parts.refuse_default(cursor, token.start)
+        if token.kind == "sign":
+            depth += (token.text in ("(", "[")) - (token.text in (")", "]"))
+        if token.word != "DEFAULT" or before.text not in ("(", ",") or after.text not in (")", ","):
+            continue
+        if depth > 1:
+            cursor.fail("DEFAULT is a whole value: it cannot be a part of one", token.start)
+        found.append(token)
+    return found
 
 
 def update(cursor: Cursor) -> Update:
@@ -55,7 +59,7 @@ def update(cursor: Cursor) -> Update:
     name = parts.table_name(cursor)
     alias = _alias(cursor, "SET")
     cursor.need("SET")
-    values = _assignments(cursor, {alias, name.parts[-1]}, "WHERE", "FROM")
+    values = _assignments(cursor, "WHERE", "FROM")
     if cursor.peek("FROM"):
         cursor.fail("UPDATE ... FROM is not supported: use MERGE INTO ... WHEN MATCHED THEN UPDATE SET")
     where = None
@@ -104,7 +108,7 @@ def merge(cursor: Cursor) -> Merge:
     on = parts.expression(cursor, "WHEN", what="a condition")
     clauses = []
     while cursor.peek("WHEN"):
-        clauses.append(_clause(cursor, {alias, name.parts[-1]}))
+        clauses.append(_clause(cursor))
     if not clauses:
         cursor.refuse("WHEN MATCHED or WHEN NOT MATCHED")
     cursor.end()
@@ -137,7 +141,7 @@ def _source(cursor: Cursor) -> Query:
     return Query(cursor.source, start, cursor.tokens[cursor.at - 1].end)
 
 
-def _clause(cursor: Cursor, names: set[str | None]) -> MergeClause:
+def _clause(cursor: Cursor) -> MergeClause:
     at = cursor.next.start
     cursor.need("WHEN")
     negated = cursor.skip("NOT")
@@ -162,36 +166,28 @@ def _clause(cursor: Cursor, names: set[str | None]) -> MergeClause:
             cursor.fail("rows that are not matched by the source have no values for *: name the columns to set")
         cursor.need("*")
         return MergeClause(kind, "update", condition, None, at)
-    return MergeClause(kind, "update", condition, _assignments(cursor, names, "WHEN"), at)
+    return MergeClause(kind, "update", condition, _assignments(cursor, "WHEN"), at)
 
 
-def _inserted(cursor: Cursor) -> Mapping[str, Query] | None:
+def _inserted(cursor: Cursor) -> tuple[Assignment, ...] | None:
     if cursor.skip("*"):
         return None
-    at = cursor.next.start
-    columns = cursor.listed(lambda: cursor.path("a column")[-1])
-    if len(set(columns)) < len(columns):
-        cursor.fail("INSERT names a column twice", at)
+    columns = cursor.listed(lambda: (cursor.next.start, cursor.path("a column")))
     cursor.need("VALUES")
     at = cursor.next.start
-    values = cursor.listed(lambda: parts.expression(cursor, ",", what="a value"))
+    values = cursor.listed(lambda: parts.value(cursor, ","))
     if len(values) != len(columns):
         cursor.fail(f"INSERT has {len(columns)} columns and {len(values)} values", at)
-    return dict(zip(columns, values, strict=True))
+    return tuple(Assignment(path, at, value) for (at, path), value in zip(columns, values, strict=True))
 
 
-def _assignments(cursor: Cursor, names: set[str | None], *ends: str) -> Mapping[str, Query]:
-    """Read ``a = 1, t.b = 2``; a name before the column must be the table's alias or name."""
-    found: dict[str, Query] = {}
+def _assignments(cursor: Cursor, *ends: str) -> tuple[Assignment, ...]:
+    """Read ``a = 1, t.b = 2, s.field = 3``."""
+    found: list[Assignment] = []
     while True:
         at = cursor.next.start
         path = cursor.path("a column")
-        column = path[-1]
-        if len(path) > 1 and path[-2].lower() not in {name.lower() for name in names if name}:
-            cursor.fail(f"{'.'.join(path)} cannot be set: only whole columns of the table can", at)
-        if column in found:
-            cursor.fail(f"column {column!r} is set twice", at)
         cursor.need("=")
-        found[column] = parts.expression(cursor, ",", *ends, what="a value")
+        found.append(Assignment(path, at, parts.value(cursor, ",", *ends)))
         if not cursor.skip(","):
-            return found
+            return tuple(found)

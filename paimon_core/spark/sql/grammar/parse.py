@@ -183,6 +183,8 @@ def _show(cursor: Cursor) -> Show:
             key = parts.property_key(cursor)
             cursor.need(")")
         found = Show("tblproperties", table, key=key)
+    elif cursor.skip("TAGS"):
+        found = Show("tags", parts.table_name(cursor))
     elif cursor.skip("COLUMNS"):
         if not cursor.choose("IN", "FROM"):
             cursor.refuse("IN or FROM")
@@ -190,7 +192,7 @@ def _show(cursor: Cursor) -> Show:
         database = _database(cursor) if cursor.choose("IN", "FROM") else None
         found = Show("columns", table, database)
     else:
-        cursor.refuse("DATABASES, TABLES, PARTITIONS, CREATE TABLE, TBLPROPERTIES or COLUMNS")
+        cursor.refuse("DATABASES, TABLES, PARTITIONS, CREATE TABLE, TBLPROPERTIES, COLUMNS or TAGS")
     cursor.end()
     return found
 

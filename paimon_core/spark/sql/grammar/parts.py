@@ -5,11 +5,10 @@ TBLPROPERTIES (...).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NoReturn
 
 from paimon_core.errors import InvalidRequest
 from paimon_core.spark.columns import quoted
-from paimon_core.spark.sql.grammar.cursor import Cursor, fail
+from paimon_core.spark.sql.grammar.cursor import Cursor, SqlToken, fail
 from paimon_core.spark.sql.grammar.statements import Query, TableName, Value
 from paimon_core.types import parse_columns
 
@@ -58,17 +57,23 @@ def query(cursor: Cursor) -> Query:
 
 
 def expression(cursor: Cursor, *ends: str, what: str) -> Query:
-    """Return the expression up to one of the words or signs ``ends``; raises SqlError for DEFAULT."""
+    """Return the expression up to one of the words or signs ``ends``."""
+    return Query(cursor.source, *cursor.until(*ends, what=what))
+
+
+def value(cursor: Cursor, *ends: str) -> Query:
+    """Return the value of a column, up to one of ``ends``; DEFAULT is a null, which a write replaces by the default."""
     first = cursor.next
-    found = Query(cursor.source, *cursor.until(*ends, what=what))
-    if first.word == "DEFAULT" and first.end == found.end:
-        refuse_default(cursor, first.start)
-    return found
+    found = expression(cursor, *ends, what="a value")
+    return with_nulls(found, [first]) if first.word == "DEFAULT" and first.end == found.end else found
 
 
-def refuse_default(cursor: Cursor, at: int) -> NoReturn:
-    """Raise SqlError for DEFAULT as a value."""
-    cursor.fail("DEFAULT is not supported as a value: write the value; INSERT takes it for columns not listed", at)
+def with_nulls(query: Query, defaults: Iterable[SqlToken]) -> Query:
+    """Return a part of a statement with NULL in place of each word DEFAULT; all positions stay the same."""
+    text = query.text
+    for token in defaults:
+        text = text[: token.start] + "NULL".ljust(token.end - token.start) + text[token.end :]
+    return Query(text, query.start, query.end)
 
 
 def partition(cursor: Cursor) -> tuple[dict[str, Value], tuple[str, ...]]:

@@ -5,6 +5,7 @@ The values name objects as the text does: whether a table or column exists is ch
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -137,6 +138,20 @@ class RenameTable:
 
 
 @dataclass(frozen=True)
+class ChangeTag:
+    """ALTER TABLE ... CREATE, CREATE OR REPLACE, REPLACE, DELETE or RENAME TAG: ``action`` has these words."""
+
+    table: TableName
+    action: str
+    names: tuple[str, ...]
+    """The tag; all tags to delete; or the tag and its new name."""
+    snapshot: int | None = None
+    keep_for: datetime.timedelta | None = None
+    optional: bool = False
+    """IF NOT EXISTS of a tag to create, IF EXISTS of a tag to delete."""
+
+
+@dataclass(frozen=True)
 class RemovePartitions:
     """ALTER TABLE ... DROP PARTITION, or TRUNCATE TABLE; without ``specs``, all rows are removed."""
 
@@ -147,12 +162,22 @@ class RemovePartitions:
 
 
 @dataclass(frozen=True)
+class Assignment:
+    """A column, or a field of a STRUCT column, with its new value: ``a = 1``, ``t.a = 1`` or ``a.field = 1``."""
+
+    path: tuple[str, ...]
+    """The names before the sign; the first ones may name the table."""
+    at: int
+    value: Query
+
+
+@dataclass(frozen=True)
 class Update:
-    """UPDATE; ``values`` are expressions by column."""
+    """UPDATE."""
 
     table: TableName
     alias: str | None
-    values: Mapping[str, Query]
+    values: tuple[Assignment, ...]
     where: Query | None
 
 
@@ -169,13 +194,13 @@ class Delete:
 class MergeClause:
     """One WHEN clause: ``kind`` is matched, not matched or not matched by source, ``action`` update, delete or insert.
 
-    ``values`` has the new values by column; None for a star (all columns of the source) and for a delete.
+    ``values`` has the new values; None for a star (all columns of the source) and for a delete.
     """
 
     kind: str
     action: str
     condition: Query | None
-    values: Mapping[str, Query] | None
+    values: tuple[Assignment, ...] | None
     at: int
 
 
@@ -212,7 +237,7 @@ class Describe:
 
 @dataclass(frozen=True)
 class Show:
-    """SHOW: ``what`` is databases, tables, partitions, create table, tblproperties or columns."""
+    """SHOW: ``what`` is databases, tables, partitions, create table, tblproperties, columns or tags."""
 
     what: str
     table: TableName | None = None
@@ -250,6 +275,7 @@ Statement = (
     | DropTable
     | AlterTable
     | RenameTable
+    | ChangeTag
     | RemovePartitions
     | Update
     | Delete

@@ -34,7 +34,7 @@ def test_columns_are_written_with_their_side(text, written, target, source):
         ("1 + id", 8, "write the alias before it"),
         ("t.prise", 4, "there is no column t.prise; did you mean Price?"),
         ("nope", 4, "there is no column nope"),
-        ("(SELECT 1)", 4, "an expression is needed here"),
+        ("(SELECT 1)", 4, "a subquery is not possible here"),
         ("op IN (SELECT 1)", 4, "a subquery is not possible here"),
         ("max(op)", 4, "in the source of a MERGE INTO"),
         ("op AS o", 4, "without an alias"),

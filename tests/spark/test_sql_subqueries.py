@@ -1,0 +1,97 @@
+"""Subqueries in WHERE of UPDATE and DELETE: the rows that Spark's own tables give, and concurrent commits."""
+
+import pytest
+
+import paimon_core as paimon
+import paimon_core.spark.row_changes.delete_update as delete_update_module
+from paimon_core.errors import CommitConflict, SqlError, TableNotFound
+from paimon_core.spark import session
+
+KINDS = {
+    "keyed": "'primary-key' = 'id', 'bucket' = '2'",
+    "vectors": "'deletion-vectors.enabled' = 'true'",
+    "tracked": "'row-tracking.enabled' = 'true'",
+}
+ROWS = "(1, 'a', 10), (2, 'b', 20), (3, 'c', 30), (4, NULL, 40)"
+OTHERS = "(1, 'a'), (3, 'c'), (NULL, 'n')"
+CONDITIONS = (
+    "id IN (SELECT k FROM u)",
+    "id NOT IN (SELECT k FROM u)",
+    "NOT EXISTS (SELECT * FROM shop.u WHERE shop.u.k = shop.t.id AND z = t.v) AND n < 40",
+    "EXISTS (SELECT 1 FROM u WHERE k = id) AND n > 10",
+    "n >= (SELECT max(t.n) FROM t WHERE t.v IS NOT NULL) OR id = 1",
+    "shop.t.id IN (SELECT shop.t.id FROM shop.t WHERE shop.t.n >= 30) AND id NOT IN (SELECT k FROM u WHERE k > 0)",
+    "(id, v) IN (WITH c AS (SELECT * FROM u VERSION AS OF 1) SELECT k, z FROM c WHERE z <> 'a')",
+)
+
+
+@pytest.fixture(scope="module")
+def lake(spark, tmp_path_factory):
+    catalog = paimon.open_catalog(str(tmp_path_factory.mktemp("subqueries")))
+    catalog.create_database("shop")
+    lake = session(spark, catalog, "shop")
+    lake.sql("CREATE TABLE u (k INT, z STRING)")
+    lake.sql(f"INSERT INTO u VALUES {OTHERS}")
+    return lake
+
+
+def table_of(lake, options):
+    lake.catalog.drop_table("shop.t", ignore_if_missing=True)
+    lake.sql(f"CREATE TABLE t (id INT, v STRING, n INT) TBLPROPERTIES ({options})")
+    lake.sql(f"INSERT INTO t VALUES {ROWS}")
+
+
+def content(lake):
+    return sorted(map(tuple, lake.sql("SELECT * FROM t").collect()), key=repr)
+
+
+@pytest.mark.parametrize(("condition", "kind"), list(zip(CONDITIONS, [*KINDS] * 3, strict=False)))
+def test_deletions_leave_the_rows_that_spark_leaves(spark, lake, condition, kind):
+    table_of(lake, KINDS[kind])
+    spark.sql(f"SELECT * FROM VALUES {ROWS} AS t(id, v, n)").createOrReplaceTempView("plain_t")
+    spark.sql(f"SELECT * FROM VALUES {OTHERS} AS u(k, z)").createOrReplaceTempView("plain_u")
+    written = condition.replace("shop.", "").replace(" VERSION AS OF 1", "")
+    written = written.replace("FROM u", "FROM plain_u u").replace("FROM t", "FROM plain_t t")
+    kept = spark.sql(f"SELECT * FROM plain_t t WHERE NOT coalesce({written}, false)").collect()
+    lake.sql(f"DELETE FROM t WHERE {condition}")
+    assert content(lake) == sorted(map(tuple, kept), key=repr)
+
+
+def test_updates_with_subqueries(lake):
+    table_of(lake, KINDS["keyed"])
+    lake.sql("UPDATE t x SET n = x.n + 1, v = 'u' WHERE EXISTS (SELECT 1 FROM u WHERE u.k = x.id AND u.z = 'c')")
+    lake.sql("UPDATE t SET n = 0 WHERE id = (SELECT min(k) FROM u)")
+    assert content(lake) == [(1, "a", 0), (2, "b", 20), (3, "u", 31), (4, None, 40)]
+
+
+def test_a_deletion_whose_subquery_reads_the_table_is_not_repeated(lake, monkeypatch):
+    table_of(lake, KINDS["vectors"])
+    run = delete_update_module.row_messages
+
+    def meanwhile(*arguments):
+        monkeypatch.setattr(delete_update_module, "row_messages", run)
+        lake.catalog.table("shop.t").update("id = 1", {"n": 1})
+        return run(*arguments)
+
+    monkeypatch.setattr(delete_update_module, "row_messages", meanwhile)
+    with pytest.raises(CommitConflict, match=r"which a query of the statement reads, .* run the statement again"):
+        lake.sql("DELETE FROM t WHERE n = (SELECT max(n) FROM t)")
+    assert content(lake) == [(1, "a", 1), (2, "b", 20), (3, "c", 30), (4, None, 40)]
+
+
+def test_wrong_subqueries_change_nothing(spark, lake):
+    table_of(lake, KINDS["keyed"])
+    lake.sql("CREATE TABLE IF NOT EXISTS v (target INT)")
+    views = spark.sql("SHOW VIEWS").count()
+    for text, column, error, problem in (
+        ("DELETE FROM t WHERE id IN (SELECT k FROM nope)", 42, TableNotFound, "no table or view nope"),
+        ("DELETE FROM t WHERE id IN (SELECT nope FROM u)", 21, SqlError, "`nope` cannot be resolved"),
+        ("DELETE FROM t WHERE id = (SELECT k FROM u)", 13, SqlError, "nothing is written: .*More than one row"),
+        ("DELETE FROM t WHERE EXISTS (SELECT 1 FROM v WHERE v.target = t.id)", 62, SqlError, "a column 'target'"),
+        ("UPDATE t SET n = 1 + (SELECT max(k) FROM u)", 18, SqlError, "in the source of a MERGE INTO"),
+    ):
+        with pytest.raises(error, match=problem) as raised:
+            lake.sql(text)
+        assert raised.value.facts["column"] == column, text
+    assert spark.sql("SHOW VIEWS").count() == views
+    assert lake.catalog.table("shop.t").latest_snapshot().id == 1
