@@ -5,8 +5,10 @@ The model contains, for every live snapshot id and every tag, the rows that a re
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import itertools
+from unittest import mock
 
 import pyarrow as pa
 import pytest
@@ -36,6 +38,21 @@ ROWS = st.lists(
     ),
     max_size=12,
 )
+SMALL_LIMITS = {
+    "paimon_core.processors.usable": lambda: 2,
+    "paimon_core.lsm.key_groups._BLOCK_ROWS": 2,
+    "paimon_core.lsm.key_words._BLOCK_ROWS": 2,
+    "paimon_core.lsm.key_words._FEW_ROWS": 2,
+    "paimon_core.lsm.versions.MOST_STEPS": 1,
+    "paimon_core.lsm.write_buffer._MANY_ROWS": 1,
+    "paimon_core.plan.kept_live.LEAST_FILES": 1,
+    "paimon_core.read.bucket_reader.WINDOW_ROWS": 3,
+    "paimon_core.read.bucket_reader._MANY_ROWS": 1,
+    "paimon_core.read.small_splits._GROUP": 2,
+    "paimon_core.read.small_splits._OPEN_SPLITS": 2,
+    "paimon_core.read.small_splits._SECTION_BYTES": 200,
+}
+"""With these limits, a few rows take the ways that large tables take: several windows, threads and kept plans."""
 _numbers = itertools.count()
 
 State = dict[tuple[str, int], tuple[int | None, str | None]]
@@ -53,14 +70,24 @@ def as_state(table: pa.Table) -> State:
 class TableMachine(RuleBasedStateMachine):
     tags = Bundle("tags")
 
+    def __init__(self):
+        super().__init__()
+        self.limits = contextlib.ExitStack()
+
+    def teardown(self):
+        self.limits.close()
+
     @initialize(
         partitioned=st.booleans(),
         buckets=st.integers(1, 3),
         sequence=st.booleans(),
         file_size=st.sampled_from(["128 mb", "1 kb"]),
         vectors=st.booleans(),
+        small_limits=st.booleans(),
     )
-    def create(self, partitioned, buckets, sequence, file_size, vectors):
+    def create(self, partitioned, buckets, sequence, file_size, vectors, small_limits):
+        for name, value in SMALL_LIMITS.items() if small_limits else ():
+            self.limits.enter_context(mock.patch(name, value))
         catalog = paimon.open_catalog(f"memory://model-{next(_numbers)}")
         catalog.create_database("db")
         self.sequence = sequence
