@@ -5,7 +5,6 @@ import random
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -98,6 +97,7 @@ def test_texts_and_columns_of_fixed_width_can_be_padded(spark, columns, rows):
     assert padded_rows(StructType.fromDDL(columns)) == rows
 
 
+@pytest.mark.long
 def test_small_inputs_and_those_of_unknown_size_are_not_padded(spark, tmp_path, monkeypatch):
     rows = spark.range(5_000).select(F.repeat(F.lit("x"), 30).alias("v"))
     rows.write.parquet(str(tmp_path / "rows"))
@@ -167,7 +167,7 @@ def test_rows_sorted_by_a_text_are_padded_after_the_sort(spark, warehouse, short
 def test_errors_of_rows_are_those_without_padding(spark, warehouse, short):
     table = made(warehouse, COLUMNS, primary_key=["id"], options={"bucket": "2"})
     df = texts(spark, 100, 1).selectExpr("if(id = 70, null, id) as id", "v", "b")
-    with pytest.raises(PySparkException, match="column 'id' is NOT NULL but 1 values are null"):
+    with pytest.raises(SchemaMismatch, match="column 'id' is NOT NULL but 1 values are null"):
         write_spark(df, table)
     with pytest.raises(SchemaMismatch, match=PADDING):
         write_spark(texts(spark, 10).withColumn(PADDING, F.lit(True)), table)
