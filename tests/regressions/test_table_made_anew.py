@@ -232,18 +232,31 @@ def test_a_tag_that_meets_a_table_made_anew_is_taken_back(catalog):
 
 
 @pytest.mark.parametrize("kind", ["filesystem", "sql"])
-def test_a_name_that_a_commit_beside_a_drop_leaves_taken(tmp_path, kind):
-    """The error states which call frees the name, and that call does it."""
+def test_a_commit_beside_a_drop_leaves_the_name_free(tmp_path, kind):
     uri = f"sqlite:///{tmp_path}/names.db" if kind == "sql" else None
     catalog = paimon.open_catalog(tmp_path / "lake", type=kind, uri=uri)
     catalog.create_database("db")
     made = make(catalog)
     storage = FaultyStorage(catalog.storage)
     storage.before("create_exclusive", "snapshot-3", lambda: catalog.drop_table("db.t"))
-    Table(reopened(made.context, storage)).write(rows(3))
-    assert Path(made.location, "snapshot", "snapshot-3").exists()
-    with pytest.raises(paimon.TableNotFound):  # its manifests were deleted with the table
-        made.inspect.files()
+    with pytest.raises(paimon.TableNotFound, match="dropped or re-created"):
+        Table(reopened(made.context, storage)).write(rows(3))
+    assert [path for path in Path(made.location).rglob("*") if path.is_file()] == []
+    assert make(catalog).scan().count() == 2
+
+
+@pytest.mark.parametrize("kind", ["filesystem", "sql"])
+def test_a_name_that_another_program_leaves_taken(tmp_path, kind):
+    """The error states which call frees the name, and that call does it."""
+    uri = f"sqlite:///{tmp_path}/names.db" if kind == "sql" else None
+    catalog = paimon.open_catalog(tmp_path / "lake", type=kind, uri=uri)
+    catalog.create_database("db")
+    made = make(catalog)
+    late = Path(made.location, "snapshot", "snapshot-3")
+    written = Path(made.location, "snapshot", "snapshot-2").read_text()
+    catalog.drop_table("db.t")
+    late.parent.mkdir(parents=True)
+    late.write_text(written)  # the commit of a program that does not check the table after its publish
     with pytest.raises(paimon.PaimonError, match=r"[Cc]all drop_table\('db.t'\), .* remaining files, then create"):
         make(catalog)
     catalog.drop_table("db.t")
