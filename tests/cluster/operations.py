@@ -187,9 +187,10 @@ def of_single_tables() -> Iterator[Operation]:
 SQL = (
     "CREATE TABLE db.sqled (id BIGINT NOT NULL, v STRING) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '2')",
     "INSERT INTO db.sqled SELECT id, v FROM db.fixed WHERE id < 30",
-    "INSERT INTO db.sqled VALUES (1000, 'one'), (1001, 'two')",
+    "INSERT INTO db.sqled VALUES (1000, 'one'), (1001, '{two}'), (1002, DEFAULT)",
     "UPDATE db.sqled SET v = concat(v, '!') WHERE id > 1000",
     "DELETE FROM db.sqled WHERE id = 3",
+    "DELETE FROM db.sqled WHERE id IN (SELECT f.id FROM db.fixed f WHERE f.id = db.sqled.id AND f.id > 27) OR v = '{'",
     "MERGE INTO db.sqled AS t USING (SELECT id, v FROM db.append) AS s ON t.id = s.id "
     "WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT *",
     "SELECT v, count(*) AS c FROM db.sqled GROUP BY v ORDER BY v",

@@ -97,6 +97,17 @@ def test_tables_from_queries_and_tables(lake):
     assert lake.catalog.list_tables("shop") == ["alike", "copied", "orders"]
 
 
+def test_errors_of_a_replacement_name_the_table(lake):
+    for query, problem in (
+        ("SELECT CAST(99999999999 AS INT) AS n", "table shop.orders: value 99999999999L does not fit column n"),
+        ("SELECT CAST('x' AS INT) AS n", "table shop.orders: a value cannot be computed"),
+    ):
+        with pytest.raises(InvalidRequest, match=problem) as error:
+            lake.sql(f"CREATE OR REPLACE TABLE orders AS {query}")
+        assert error.value.facts.get("table", "shop.orders") == "shop.orders"
+    assert lake.catalog.list_tables("shop") == ["orders"]
+
+
 def test_a_table_that_changes_while_it_is_replaced_is_kept(lake, monkeypatch):
     written = tables.write_spark
 
@@ -367,6 +378,9 @@ def test_procedures(lake):
 
 
 WRONG = [
+    ("ALTER TABLE orders CREATE TAG x RETAIN 99999999999999999 DAYS", 40, "RETAIN takes at most 999999999 DAYS"),
+    ("ALTER TABLE orders DELETE TAG `x,x`", 31, "names a tag twice"),
+    ("CALL sys.create_tag('orders', 'x',)", 35, "an argument after the comma here, not ')'"),
     ("WITH c AS (SELECT 1) INSERT INTO orders SELECT * FROM c", 1, "write INSERT INTO t WITH c AS (...) SELECT"),
     ("WITH c AS (SELECT 1) DELETE FROM orders", 1, "WITH before DELETE is not supported, at"),
     ("SELECT :x FROM orders", 8, "a statement takes no parameters"),

@@ -95,3 +95,28 @@ def test_wrong_subqueries_change_nothing(spark, lake):
         assert raised.value.facts["column"] == column, text
     assert spark.sql("SHOW VIEWS").count() == views
     assert lake.catalog.table("shop.t").latest_snapshot().id == 1
+
+
+def test_names_in_a_subquery_cannot_stand_for_the_changed_table(spark, lake):
+    table_of(lake, KINDS["keyed"])
+    spark.sql("SELECT 1 AS k, struct(1 AS id) AS target").createOrReplaceTempView("has_target")
+    for subquery, column in (
+        ("SELECT 1 FROM u target WHERE target.k = t.id", "target"),
+        ("SELECT 1 FROM (SELECT k, struct(1 AS id) AS Target FROM u) x WHERE x.k = t.id", "target"),
+        ("SELECT 1 FROM (SELECT k, struct(1 AS id) AS t FROM u) x WHERE x.k = t.id", "t"),
+        ("WITH target AS (SELECT k, 1 AS id FROM u) SELECT 1 FROM target WHERE k = t.id", "target"),
+        ("SELECT 1 FROM u LATERAL VIEW explode(array(struct(1 AS id))) e AS target WHERE k = t.id", "target"),
+        ("SELECT 1 FROM has_target h WHERE h.k = t.id", "target"),
+    ):
+        with pytest.raises(SqlError, match=f"a subquery that has a column '{column}'.* use other aliases"):
+            lake.sql(f"DELETE FROM t WHERE EXISTS ({subquery})")
+    assert lake.catalog.table("shop.t").latest_snapshot().id == 1
+
+
+def test_tables_in_parentheses_and_lateral_views_are_tables_of_the_subquery(lake):
+    table_of(lake, KINDS["keyed"])
+    lake.sql("DELETE FROM t WHERE EXISTS (SELECT 1 FROM (u JOIN t ON u.k = t.id) WHERE t.n = 20)")
+    lake.sql("DELETE FROM t WHERE EXISTS (SELECT 1 FROM u LATERAL VIEW explode(array(7)) t AS id WHERE t.id = 1)")
+    assert lake.catalog.table("shop.t").latest_snapshot().id == 1
+    lake.sql("DELETE FROM t a WHERE EXISTS (SELECT 1 FROM (u JOIN t ON u.k = t.id) WHERE t.n = a.n)")
+    assert [row[0] for row in content(lake)] == [2, 4]

@@ -18,7 +18,7 @@ from paimon_core.spark.sql.grammar.cursor import fail
 from paimon_core.spark.sql.grammar.statements import Query
 from paimon_core.spark.sql.names import similar
 from paimon_core.spark.sql.references import parse_tree
-from paimon_core.spark.sql.subqueries import Edit, edited, is_inner, is_inside
+from paimon_core.spark.sql.subqueries import Edit, edited, hiding_names, is_inner, is_inside
 
 _NO_VALUES = (exp.Alias, exp.Command, exp.Query, exp.DDL, exp.DML)
 
@@ -67,20 +67,18 @@ class Scope:
                 continue
             what = "a subquery" if isinstance(inner, exp.Query) else "*" if isinstance(inner, exp.Star) else inner.key
             fail(query.text, query.start, f"{what} is not possible here: compute it in the source of a MERGE INTO")
-        changes = list(edits or ())
+        changes, hiding = list(edits or ()), hiding_names(tree, edits or ())
         found: dict[str, set[str]] = {TARGET: set(), SOURCE: set()}
         columns = sorted(tree.find_all(exp.Column), key=lambda c: c.parts[0].meta.get("start", -1))
         for column in columns:
             parts = column.parts
             if is_inside(column) and not self._is_outer(column):
                 continue
-            if is_inside(column) and any(edit.hides for edit in edits or ()):
+            hidden = next((name for name in (TARGET, parts[0].name.casefold()) if name in hiding), None)
+            if is_inside(column) and hidden is not None:
                 at = query.start + parts[0].meta.get("start", 0)
-                fail(
-                    query.text,
-                    at,
-                    f"a subquery of a table with a column {TARGET!r} cannot use the changed table's rows",
-                )
+                problem = "cannot use the rows of the changed table: use other aliases"
+                fail(query.text, at, f"a subquery that has a column {hidden!r}, or a table of this name, {problem}")
             side, name, used = self._resolved(query, parts)
             found[side].add(name)
             if "start" not in parts[0].meta or "end" not in parts[used - 1].meta:

@@ -34,6 +34,9 @@ _FILE_FORMATS = ("parquet", "orc", "csv", "json", "text", "avro", "binaryfile")
 _POSITION = re.compile(r"SQLSTATE: \w+.*", re.DOTALL)
 _LAST_SECOND = 253_402_300_799
 """The last second of the year 9999."""
+_CONNECT_VIEW = f"_pyspark_connect_temp_view_{'0' * 32}"
+"""A name as long as those that a client of Spark Connect gives DataFrames; Spark counts positions in a text with them.
+"""
 _PLACE = re.compile(r"line (\d+),? pos (\d+)")
 
 
@@ -208,18 +211,19 @@ def _run(spark: SparkSession, query: Query, parsed: ParsedQuery, edits: Sequence
     is_connect = spark_context(spark) is None
     names = [f"paimon_{uuid.uuid4().hex}" for _ in edits]
     frames = {name: edit.frame for name, edit in zip(names, edits, strict=True) if edit.frame is not None}
-    written, places, at = (f"{explain} " if explain else ""), [], 0
+    sent = written = f"{explain} " if explain else ""
+    places, at = [], 0
     for edit, name in zip(edits, names, strict=True):
-        places += [(len(written), at)]
-        written += _escaped(parsed.text[at : edit.start], is_connect)
-        places += [(len(written), edit.start)]
-        written += ("" if edit.frame is None else f"{{{name}}}" if is_connect else name) + edit.text
+        places += [(len(written), at), (len(written) + edit.start - at, edit.start)]
+        before = parsed.text[at : edit.start]
+        sent += _escaped(before) + ("" if edit.frame is None else f"{{{name}}}") + _escaped(edit.text)
+        written += before + ("" if edit.frame is None else _CONNECT_VIEW if is_connect else name) + edit.text
         at = edit.end
     places += [(len(written), at)]
-    written += _escaped(parsed.text[at:], is_connect)
+    written += parsed.text[at:]
     try:
-        if is_connect:
-            return spark.sql(written, **frames)
+        if is_connect and frames:  # without arguments, the client leaves doubled braces as they are
+            return spark.sql(sent + _escaped(parsed.text[at:]), **frames)
         for name, rows in frames.items():
             rows.createOrReplaceTempView(name)
         return spark.sql(written)
@@ -234,9 +238,9 @@ def _run(spark: SparkSession, query: Query, parsed: ParsedQuery, edits: Sequence
     return fail(query.text, max(query.start, start), problem)
 
 
-def _escaped(text: str, is_connect: bool) -> str:
-    """Return the text; with Spark Connect, braces are doubled, because a query with arguments has these in braces."""
-    return text.replace("{", "{{").replace("}", "}}") if is_connect else text
+def _escaped(text: str) -> str:
+    """Return the text with doubled braces, because a query with arguments has these in braces."""
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _place_of(error: AnalysisException, written: str, places: Sequence[tuple[int, int]]) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import reduce
 
 from paimon_core.catalog.catalog import Catalog
 from paimon_core.errors import CommitConflict, PaimonError, TableNotFound, UnsupportedFeature
@@ -30,9 +31,10 @@ def replace_table(
     created, temporary, away = (f"{database}.{state}_{mark}" for state in ("creating", "replacing", "replaced"))
     seen = _state(old)
     try:
-        create(created)
-        _try_rename(catalog, created, temporary, full)
-        snapshot = write(catalog.table(temporary))
+        with _named(full, created, temporary):
+            create(created)
+            _try_rename(catalog, created, temporary, full)
+            snapshot = write(catalog.table(temporary))
         try:
             catalog.rename_table(full, away)
         except TableNotFound as error:
@@ -51,6 +53,19 @@ def replace_table(
         raise
     catalog.drop_table(away)
     return snapshot
+
+
+@contextmanager
+def _named(full: str, *internal: str) -> Iterator[None]:
+    """Raise the errors of the block with the name of the table in place of its ``internal`` names."""
+    try:
+        yield
+    except PaimonError as error:
+        message = reduce(lambda text, name: text.replace(name, full), internal, error.message)
+        facts = {key: full if value in internal else value for key, value in error.facts.items()}
+        if (message, facts) == (error.message, error.facts):
+            raise
+        raise type(error)(message, **facts) from error
 
 
 def _state(table: Table) -> tuple[Snapshot | None, int]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from sqlglot import exp
 
@@ -19,7 +20,7 @@ from paimon_core.spark.row_changes.conditions import TARGET
 from paimon_core.spark.sql.grammar.statements import Query
 from paimon_core.spark.sql.names import Names
 from paimon_core.spark.sql.queries import rows_of
-from paimon_core.spark.sql.references import parse_tree, references_of, relations, renamed
+from paimon_core.spark.sql.references import parse_tree, references_of, renamed
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class Edit:
     start: int
     end: int
     text: str
-    hides: bool = False
-    """Whether the table has a column ``target``, which hides the qualifier ``target`` of the changed table."""
+    columns: tuple[str, ...] = ()
+    """The columns of the table."""
 
 
 @contextmanager
@@ -52,16 +53,45 @@ def subqueries(spark: SparkSession, names: Names, condition: Query | None) -> It
         edits += [Edit(start, end, quoted(alias)) for start, end, alias in renamed(inner, references)]
         for reference in references:
             found = rows_of(spark, names, condition, reference)
-            if found is not None:
-                views.append(f"paimon_{uuid.uuid4().hex}")
-                found.createOrReplaceTempView(views[-1])
-                alias = f" AS {quoted(reference.alias)}" if reference.alias else ""
-                hides = any(name.casefold() == TARGET for name in found.columns)
-                edits.append(Edit(reference.start, reference.end, views[-1] + alias, hides))
+            written = condition.written[reference.start : reference.end]
+            if found is None:  # a table or view of the session
+                edits.append(Edit(reference.start, reference.end, written, _columns(spark, written)))
+                continue
+            views.append(f"paimon_{uuid.uuid4().hex}")
+            found.createOrReplaceTempView(views[-1])
+            alias = f" AS {quoted(reference.alias)}" if reference.alias else ""
+            edits.append(Edit(reference.start, reference.end, views[-1] + alias, tuple(found.columns)))
         yield tuple(edits)
     finally:
         for view in views:
             spark.catalog.dropTempView(view)
+
+
+def _columns(spark: SparkSession, table: str) -> tuple[str, ...]:
+    """Return the columns of a table or view of the session; none if Spark does not read it, which Spark reports."""
+    try:
+        return tuple(spark.table(table).columns)
+    except AnalysisException:
+        return ()
+
+
+def hiding_names(tree: exp.Expr, edits: Iterable[Edit]) -> frozenset[str]:
+    """Return the names, in lower case, that Spark may find inside of the subqueries instead of the changed table.
+
+    These are the names of columns, and ``target`` if anything inside of a subquery has this name: Spark searches a name
+    there first, so ``t.id`` may be a field of a column ``t``.
+    """
+    found = {name.casefold() for edit in edits for name in edit.columns}
+    for node in tree.find_all(exp.Alias, exp.PivotAlias, exp.TableAlias, exp.Identifier):
+        if not is_inside(node) or isinstance(node.parent, exp.Column | exp.Dot):
+            continue
+        if isinstance(node, exp.TableAlias):
+            found |= {column.name.casefold() for column in node.columns}
+        elif not isinstance(node, exp.Identifier):
+            found.add(node.alias.casefold())
+        elif node.name.casefold() == TARGET:
+            found.add(TARGET)
+    return frozenset(found)
 
 
 def is_inside(node: exp.Expr) -> bool:
@@ -71,14 +101,25 @@ def is_inside(node: exp.Expr) -> bool:
 
 def is_inner(column: exp.Column) -> bool:
     """Whether the qualifier of a column names a relation of a subquery around it."""
-    parts = column.parts
     select = column.find_ancestor(exp.Select)
     while select is not None:
-        known = {relation.alias_or_name.casefold() for relation in relations(select)}
-        if any(part.name.casefold() in known for part in parts[:-1]):
+        known = _relation_names(select)
+        if any(part.name.casefold() in known for part in column.parts[:-1]):
             return True
         select = select.find_ancestor(exp.Select)
     return False
+
+
+def _relation_names(select: exp.Select) -> set[str]:
+    """Return the names of the relations that a SELECT reads, also of those in parentheses and of LATERAL VIEW."""
+    sources = (select.args.get("from_"), *(select.args.get("joins") or ()), *(select.args.get("laterals") or ()))
+    return {
+        node.alias_or_name.casefold()
+        for source in sources
+        if source is not None
+        for node in source.walk(prune=lambda part: isinstance(part, exp.Query) and not isinstance(part, exp.Subquery))
+        if isinstance(node, exp.Table) or isinstance(node.args.get("alias"), exp.TableAlias)
+    }
 
 
 def edited(written: str, edits: Iterable[Edit]) -> str:

@@ -236,6 +236,8 @@ def _call(cursor: Cursor) -> Call:
         arguments[name.lower()] = cursor.literal(f"the value of {name}" if is_named else "a value, or name => value")
         if not cursor.skip(","):
             break
+        if cursor.peek(")"):
+            cursor.refuse("an argument after the comma")
     cursor.need(")")
     cursor.end()
     return Call(path[-1].lower(), arguments, at)

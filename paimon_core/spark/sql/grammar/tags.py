@@ -22,7 +22,10 @@ def tag_change(cursor: Cursor, table: TableName) -> ChangeTag | None:
         return _written(cursor, table, "replace")
     if cursor.skip("DELETE", "TAG"):
         optional = cursor.skip("IF", "EXISTS")
+        at = cursor.next.start
         names = tuple(name.strip() for name in cursor.name("the name of a tag").split(","))
+        if len({*names}) < len(names):
+            cursor.fail("DELETE TAG names a tag twice", at)
         cursor.end()
         return ChangeTag(table, "delete", names, optional=optional)
     if cursor.skip("RENAME", "TAG"):
@@ -40,10 +43,14 @@ def _written(cursor: Cursor, table: TableName, action: str, *, optional: bool = 
     snapshot = _number(cursor, "the id of a snapshot") if cursor.skip("AS", "OF", "VERSION") else None
     keep_for = None
     if cursor.skip("RETAIN"):
+        at = cursor.next.start
         number = _number(cursor, "a number of days, hours or minutes")
         unit = cursor.choose(*_UNITS)
         if not unit:
             cursor.refuse("DAYS, HOURS or MINUTES")
+        most = datetime.timedelta.max // datetime.timedelta(seconds=_UNITS[unit])
+        if number > most:
+            cursor.fail(f"RETAIN takes at most {most} {unit}, not {number}", at)
         keep_for = datetime.timedelta(seconds=number * _UNITS[unit])
     cursor.end()
     return ChangeTag(table, action, names, snapshot, keep_for, optional)
