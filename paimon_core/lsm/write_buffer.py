@@ -37,6 +37,9 @@ _LONG_BYTES = 1 << 10
 """Rows with more bytes than this on average are called long."""
 _FIRST_ROWS = 1 << 12
 """The number of rows whose keys are compared first: rows in random order are then found without codes for all keys."""
+_SMALL_PIECE = 1 << 16
+"""Many tables with fewer bytes than this on average are copied into one: a file is encoded piece by piece."""
+_FEW_PIECES = 64
 
 
 _Result = TypeVar("_Result")
@@ -150,13 +153,15 @@ class WriteBuffer:
         """
         if self._runs or not self._tables:
             return None
-        rows = pa.concat_tables(self._tables)
+        rows, pieces = pa.concat_tables(self._tables), len(self._tables)
         keys = rows.select(self._key)
         before = [] if self._last_key is None else [self._last_key]
         if not all(self._ascends([*before, some]) for some in (keys.slice(0, _FIRST_ROWS), keys)):
             return None
         self._tables, self._bytes = [], 0
         self._last_key = keys.take([len(keys) - 1])  # a slice would hold all keys in memory
+        if pieces > max(_FEW_PIECES, rows.nbytes // _SMALL_PIECE):
+            rows = rows.combine_chunks()
         if self._engine.keeps_last:  # the one row of each key is its result
             return iter([Drained(rows, rows if self._keeps_raw else None)])
         places = np.arange(len(rows) + 1)

@@ -36,7 +36,6 @@ class Remembered(Generic[P, T]):
 
     def __call__(self, data: bytes, *args: P.args, **kwargs: P.kwargs) -> T:
         """Return the value of the bytes, which are parsed unless they are known."""
-        """Return the value of the bytes, which is parsed unless it is known."""
         if len(data) > LARGEST:
             return self._parse(data, *args, **kwargs)
         key = (data, args, *kwargs.items()) if kwargs else (data, args)

@@ -246,3 +246,16 @@ def test_equal_memory_of_a_key_and_its_value_is_copied_once(monkeypatch):
     (drained,) = held.drain()
     assert drained.merged["k"].to_pylist() == [1, 2]
     assert sorted(parts) == [("_KEY_k", "k"), ("_SEQUENCE_NUMBER",), ("_VALUE_KIND",)]
+
+
+def test_many_small_tables_that_arrive_by_key_become_one_piece():
+    held = buffer()
+    for key in range(200):
+        held.add(rows([key], key))
+    (found,) = held.drain_ascending()
+    assert found.merged["_KEY_k"].to_pylist() == list(range(200))
+    assert found.merged["_KEY_k"].num_chunks == 1, "a file would be encoded piece by piece"
+    for start in (1000, 2000):
+        held.add(rows(range(start, start + 1000), start))
+    (found,) = held.drain_ascending()
+    assert found.merged["_KEY_k"].num_chunks == 2, "few pieces need no copy"
