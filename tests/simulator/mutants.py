@@ -244,7 +244,7 @@ _own_keys = partial(real.play, flavour=real.OWN_KEYS)
 _upserts = partial(real.play, flavour=real.UPSERTS)
 _deletes = partial(real.play, flavour=real.DELETES)
 _keyed_vectors = partial(indexed.play, layout=indexed.VECTORS)
-_dynamic = partial(indexed.play, layout=indexed.DYNAMIC)
+_dynamic = partial(indexed.play, layout=indexed.DYNAMIC, flavour=real.Flavour(deletes=0.0, keys=12), calm=CHECKED)
 _calm = partial(metadata.play, calm=CHECKED)
 _calm_files = partial(real.play, flavour=real.OWN_KEYS, calm=EXPIRING)
 

@@ -11,7 +11,6 @@ FIRST = {
     "an orphaned snapshot is kept": 103,
     "a delete does not see what was committed since it read": 57,
     "a snapshot that expires during a read is an error": 92,
-    "keys are assigned from old hash indexes": 133,
     "rows that a compaction marks are not added to older marks": 27,
     "an incompletely dropped table does not exist": 26,
 }
