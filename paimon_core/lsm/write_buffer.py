@@ -117,6 +117,11 @@ class WriteBuffer:
         """The size of the rows in memory, in bytes."""
         return self._bytes
 
+    @property
+    def has_long_rows(self) -> bool:
+        """Whether the rows in memory have on average more than 1 KiB."""
+        return self._bytes > _LONG_BYTES * sum(map(len, self._tables))
+
     def spill(self) -> bool:
         """Move the rows in memory to the store as a run; return False and change nothing if the store has no room."""
         if self._store is None or not self._store.has_room:
@@ -127,7 +132,7 @@ class WriteBuffer:
 
     def spill_long(self) -> None:
         """Move long rows in memory to the store if ``drain`` has to merge runs, because the merge also needs memory."""
-        if self._runs and self._bytes > _LONG_BYTES * sum(map(len, self._tables)):
+        if self._runs and self.has_long_rows:
             self.spill()
 
     def drain(self) -> Iterator[Drained]:

@@ -164,8 +164,8 @@ class KeyedBucketWriter:
 
     def _stream(self) -> bool:
         """Append the rows in memory to open files and return True, if they are many and their keys ascend."""
-        if not self._ascends or self._buffer.nbytes < _STREAMED_BYTES:
-            return False
+        if not self._ascends or self._buffer.nbytes < _STREAMED_BYTES or self._buffer.has_long_rows:
+            return False  # the encoder needs much memory for long rows, and the buffer is full
         if not self._is_streaming and not self._streams.acquire(blocking=False):
             return False
         self._is_streaming = True

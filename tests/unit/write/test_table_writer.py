@@ -116,6 +116,16 @@ def test_rows_that_arrive_by_key_are_not_spilled(create, streams, producer):
     assert table.scan().to_arrow()["v"].to_pylist() == [f"{k}" for k in range(40)]
 
 
+def test_long_rows_are_spilled_in_any_order(create, streams):
+    table = create()
+    with table.writer() as writer:
+        writer.write(rows(*[(k, 0, "x" * 2000) for k in range(10)]))
+        writer.write(rows(*[(k, 0, "x" * 2000) for k in range(10, 20)]))
+        assert sum(run.rows for run in streams) == 20
+        (message,) = writer.flush()
+    assert [file.row_count for file in message.new_files] == [20]
+
+
 def test_where_the_order_breaks_later_rows_are_spilled_and_win(create, streams):
     table = create()
     with table.writer() as writer:
