@@ -1,7 +1,7 @@
 """SQL: statements in Spark's dialect on the tables of a catalog.
 
 A text is read completely by ``grammar`` before anything runs. Queries run in Spark, on views of one snapshot of each
-table; other statements call the functions of the library.
+table; ``changes`` runs UPDATE, DELETE and MERGE; other statements call the functions of the library.
 
 Core types and functions:
 

@@ -9,7 +9,8 @@ from paimon_core.catalog.identifier import Identifier
 from paimon_core.errors import InvalidRequest, PaimonError
 from paimon_core.spark.columns import quoted
 from paimon_core.spark.reads.reader import read_spark
-from paimon_core.spark.sql import changing, inspection, tables
+from paimon_core.spark.sql import inspection, tables
+from paimon_core.spark.sql.changes import changing
 from paimon_core.spark.sql.grammar.parse import parse
 from paimon_core.spark.sql.grammar.statements import (
     AlterTable,

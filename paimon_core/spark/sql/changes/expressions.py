@@ -14,11 +14,11 @@ from sqlglot import exp
 from paimon_core.spark.columns import quoted
 from paimon_core.spark.row_changes.conditions import TARGET
 from paimon_core.spark.row_changes.expressions import SOURCE
+from paimon_core.spark.sql.changes.subqueries import Edit, edited, hiding_names, is_inner, is_inside
 from paimon_core.spark.sql.grammar.cursor import fail
 from paimon_core.spark.sql.grammar.statements import Query
 from paimon_core.spark.sql.names import similar
 from paimon_core.spark.sql.references import parse_tree
-from paimon_core.spark.sql.subqueries import Edit, edited, hiding_names, is_inner, is_inside
 
 _NO_VALUES = (exp.Alias, exp.Command, exp.Query, exp.DDL, exp.DML)
 

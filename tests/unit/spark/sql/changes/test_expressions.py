@@ -3,7 +3,7 @@
 import pytest
 
 from paimon_core.errors import SqlError
-from paimon_core.spark.sql.expressions import Scope
+from paimon_core.spark.sql.changes.expressions import Scope
 from paimon_core.spark.sql.grammar.statements import Query
 
 BOTH = Scope(["id", "Price", "s"], [("t",)], {"id": "id", "op": "op", "p q": "renamed"}, [("db", "x"), ("x",)])

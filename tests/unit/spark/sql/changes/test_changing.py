@@ -2,7 +2,7 @@
 
 import pytest
 
-from paimon_core.spark.sql.changing import internal_names
+from paimon_core.spark.sql.changes.changing import internal_names
 
 
 @pytest.mark.parametrize(

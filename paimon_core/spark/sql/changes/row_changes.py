@@ -17,8 +17,8 @@ from paimon_core.predicate.tree import Constant
 from paimon_core.spark.row_changes.conditions import TARGET, Condition, is_rewritten
 from paimon_core.spark.row_changes.delete_update import delete_spark, update_spark
 from paimon_core.spark.row_changes.merge import merge_spark
-from paimon_core.spark.sql.expressions import Expression
-from paimon_core.spark.sql.new_values import NewValue
+from paimon_core.spark.sql.changes.expressions import Expression
+from paimon_core.spark.sql.changes.new_values import NewValue
 from paimon_core.spark.sql.pushdown import Columns, converted
 from paimon_core.table.rows.merge_clauses import Delete, Insert, Update
 from paimon_core.table.table import Table

@@ -17,17 +17,17 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.spark.columns import quoted
 from paimon_core.spark.row_changes.conditions import TARGET
 from paimon_core.spark.row_changes.expressions import SOURCE
-from paimon_core.spark.sql import row_changes
-from paimon_core.spark.sql.expressions import Expression, Scope
+from paimon_core.spark.sql.changes import row_changes
+from paimon_core.spark.sql.changes.expressions import Expression, Scope
+from paimon_core.spark.sql.changes.new_values import NewValue, columns_of, new_values, type_of, typed_nulls
+from paimon_core.spark.sql.changes.read_once import read_once
+from paimon_core.spark.sql.changes.row_changes import Clause
+from paimon_core.spark.sql.changes.subqueries import subqueries
 from paimon_core.spark.sql.grammar.cursor import fail
 from paimon_core.spark.sql.grammar.parts import refuse_doubled
 from paimon_core.spark.sql.grammar.statements import Delete, Merge, MergeClause, Query, TableName, Update
 from paimon_core.spark.sql.names import Names
-from paimon_core.spark.sql.new_values import NewValue, columns_of, new_values, type_of, typed_nulls
 from paimon_core.spark.sql.queries import frame
-from paimon_core.spark.sql.read_once import read_once
-from paimon_core.spark.sql.row_changes import Clause
-from paimon_core.spark.sql.subqueries import subqueries
 from paimon_core.spark.sql.writing import errors_of_writes
 from paimon_core.spark.types import spark_schema
 from paimon_core.table.table import Table

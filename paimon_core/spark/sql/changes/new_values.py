@@ -13,7 +13,7 @@ from pyspark.sql import types as T
 from paimon_core.spark.columns import quoted
 from paimon_core.spark.row_changes.conditions import TARGET
 from paimon_core.spark.sql.assignment import assigned, assignment_problem, wanted_type
-from paimon_core.spark.sql.expressions import Expression, Scope
+from paimon_core.spark.sql.changes.expressions import Expression, Scope
 from paimon_core.spark.sql.grammar.cursor import fail
 from paimon_core.spark.sql.grammar.statements import Assignment
 from paimon_core.spark.sql.names import column_of, similar
