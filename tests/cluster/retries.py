@@ -38,7 +38,10 @@ OWN_TABLES: Mapping[str, dict[str, Any]] = {
         "primary_key": ["k"],
         "options": {"bucket": str(TASKS), "write-only": "true", "target-file-size": "100 kb"},
     },
-    "dynamic": {"primary_key": ["k"], "options": {"bucket": "-1", "write-only": "true"}},
+    "dynamic": {
+        "primary_key": ["k"],  # with one bucket, one task would read all rows, before any task has written
+        "options": {"bucket": "-1", "dynamic-bucket.target-row-num": "10000", "write-only": "true"},
+    },
     "compacted": {
         "primary_key": ["k"],
         "options": {"bucket": str(TASKS), "num-sorted-run.compaction-trigger": "2"},
