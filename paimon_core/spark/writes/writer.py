@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from paimon_core.alter.merge_schema import MergeSchema
@@ -25,20 +26,29 @@ from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
-from paimon_core.spark.compactor import maintenance_work
+from paimon_core.spark.compactor import maintenance_work, spark_work
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.task_errors import errors_raised_in_tasks
 from paimon_core.spark.tasks import collect_tasks, map_batches
 from paimon_core.spark.writes.batch_settings import large_batches
+from paimon_core.spark.writes.direct import direct_tasks, with_few_runs
 from paimon_core.spark.writes.key_assignment import KeyAssignment, assign_keys
 from paimon_core.spark.writes.merged_schema import merged_for
 from paimon_core.spark.writes.placement import place
-from paimon_core.spark.writes.routing import check_columns_of, place_of_padding, routed_rows, with_routing_columns
-from paimon_core.spark.writes.text_padding import is_worth_padding, padded_rows, real_rows
+from paimon_core.spark.writes.routing import (
+    FIRST,
+    check_columns_of,
+    place_of_padding,
+    routed_rows,
+    with_routing_columns,
+)
+from paimon_core.spark.writes.text_padding import is_worth_padding, padded, padded_rows, real_rows
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
 from paimon_core.write.staging import Staged, StagingWriter
 from paimon_core.write.table_writer import TableWriter
+
+_NAMES, _ANSWER = ["task", "answer"], "task int, answer binary"
 
 
 def write_spark(
@@ -132,17 +142,20 @@ def _write_tasks(
 ) -> list[CommitMessage]:
     """Write the rows in tasks and return their messages; ``keys``: the buckets of all keys, for dynamic buckets."""
     reference = TableReference.of(table.context)
+    direct = direct_tasks(df, table.context, order_by=order_by, overwrites=overwrites, tasks=tasks, keys=keys)
 
-    def work(parts: Iterator[pa.Table]) -> Iterator[bytes]:
+    def work(parts: Iterator[pa.Table]) -> bytes:
         context = reference.open()
         assigner = None if keys is None else keys.assigner(context)
-        with TableWriter(context, ignore_existing=overwrites, assigner=assigner) as writer:
+        lane = 0 if direct is None else _task_number()
+        with TableWriter(context, ignore_existing=overwrites, assigner=assigner, lane=lane) as writer:
             for rows in parts:
                 writer.write(rows, kinds)
-            found = [m.to_bytes() for m in writer.flush()]
-        yield from found
+            return Staged(tuple(writer.flush())).to_bytes()
 
-    return [*map(CommitMessage.from_bytes, _in_tasks(df, table, kinds, order_by, tasks, keys, work))]
+    answers = _in_tasks(df, table, kinds, order_by, tasks, keys, direct, work)
+    messages = [message for answer in answers for message in Staged.from_bytes(answer).messages]
+    return with_few_runs(table.context, messages, spark_work(lambda: df.sparkSession)) if direct else messages
 
 
 def _stage_tasks(
@@ -154,14 +167,14 @@ def _stage_tasks(
     """
     reference = TableReference.of(table.context)
 
-    def work(parts: Iterator[pa.Table]) -> Iterator[bytes]:
+    def work(parts: Iterator[pa.Table]) -> bytes:
         with StagingWriter(reference.open()) as writer:
             for rows in parts:
                 writer.write(rows, kinds)
-            staged = writer.finish().to_bytes()
-        yield staged
+            return writer.finish().to_bytes()
 
-    staged = [*map(Staged.from_bytes, _in_tasks(df, table, kinds, order_by, tasks, None, work))]
+    answers = _in_tasks(df, table, kinds, order_by, tasks, None, None, work)
+    staged = [*map(Staged.from_bytes, answers)]
     return place(table.context, staged, partial(collect_tasks, df.sparkSession), overwrites=overwrites)
 
 
@@ -172,23 +185,36 @@ def _in_tasks(
     order_by: Sequence[str],
     tasks: int | None,
     keys: KeyAssignment | None,
-    work: Callable[[Iterator[pa.Table]], Iterator[bytes]],
+    direct: int | None,
+    work: Callable[[Iterator[pa.Table]], bytes],
 ) -> list[bytes]:
-    """Return the answers of ``work``, which gets the rows of the buckets of one task."""
-    padding = place_of_padding(df, table.context, order_by, keys)
+    """Return the answers of ``work``, in the order of the numbers of the tasks.
+
+    ``work`` gets the rows of the buckets of one task; with ``direct`` tasks, it gets consecutive rows of ``df``.
+    """
+    padding = FIRST if direct else place_of_padding(df, table.context, order_by, keys)
 
     def rows_of_batch() -> int | None:
         return None if padding is None or not is_worth_padding(df) else padded_rows(df.schema)
 
     with large_batches(df, padded=rows_of_batch) as pads:
-        rows, dropped = routed_rows(
-            df, table, kinds=kinds, order_by=order_by, tasks=tasks, keys=keys, padding=padding if pads else None
-        )
+        if direct:
+            rows, dropped = (padded(df) if pads else df).coalesce(direct), list[str]()
+        else:
+            rows, dropped = routed_rows(
+                df, table, kinds=kinds, order_by=order_by, tasks=tasks, keys=keys, padding=padding if pads else None
+            )
 
         def answers(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             parts = gather(real_rows(batches) if pads else batches)
-            found = [*work(part.drop_columns(dropped) for part in parts)]
-            yield pa.record_batch([pa.array(found, pa.binary())], names=["answer"])
+            found = work(part.drop_columns(dropped) for part in parts)
+            yield pa.record_batch([pa.array([_task_number()], pa.int32()), pa.array([found], pa.binary())], _NAMES)
 
-        found = map_batches(rows, answers, "answer binary").collect()
-    return [bytes(row["answer"]) for row in found]
+        found = map_batches(rows, answers, _ANSWER).collect()
+    return [bytes(row["answer"]) for row in sorted(found, key=lambda row: row["task"])]
+
+
+def _task_number() -> int:
+    """Return the number of the partition of this task."""
+    task = TaskContext.get()
+    return 0 if task is None else int(task.partitionId())
