@@ -24,6 +24,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from paimon_core.spark import compactor, sort_compact_spark, write_spark
+from paimon_core.spark.writes import direct
 from tests.cluster.kills import ROWS, STATEMENTS, TABLES, Lake, content
 from tests.support.project import ROOT
 
@@ -46,6 +47,7 @@ OWN_TABLES: Mapping[str, dict[str, Any]] = {
         "primary_key": ["k"],
         "options": {"bucket": str(TASKS), "num-sorted-run.compaction-trigger": "2"},
     },
+    "merged": {"primary_key": ["k"], "options": {"bucket": str(TASKS)}},
     "append_buckets": {"options": IN_BUCKETS},
     "marked_buckets": {"options": IN_BUCKETS | {"deletion-vectors.enabled": "true"}},
     "tracked": {"options": {"row-tracking.enabled": "true", "write-only": "true", "target-file-size": "50 kb"}},
@@ -78,6 +80,25 @@ def overwritten(_: Counter[tuple[int, int]]) -> Counter[tuple[int, int]]:
     return Counter({(k, 5 * k): 1 for k in range(2 * ROWS)})
 
 
+def write_directly(lake: Lake, table: Any, overwrite: str | None = None) -> None:
+    """Write without a shuffle to buckets; the rows themselves come from a shuffle."""
+    source = lake.spark.range(ROWS * 2).selectExpr("id AS k", "id * 5 AS v").repartition(TASKS)
+    least = direct.LEAST_TASK_BYTES, direct.LEAST_FILE_BYTES
+    direct.LEAST_TASK_BYTES, direct.LEAST_FILE_BYTES = 1, 0
+    try:
+        overwrites = overwrite is not None
+        found = direct.direct_tasks(source, table.context, order_by=(), overwrites=overwrites, tasks=None, keys=None)
+        assert found == TASKS, found
+        write_spark(source, table, overwrite=overwrite)
+    finally:
+        direct.LEAST_TASK_BYTES, direct.LEAST_FILE_BYTES = least
+
+
+def overwrite_directly(lake: Lake, table: Any) -> None:
+    """Replace all rows; the new runs of a bucket overlap and are merged before the commit."""
+    write_directly(lake, table, "dynamic")
+
+
 def write_random(lake: Lake, table: Any) -> None:
     """Write keys that a repeated task of the first stage computes anew, as other keys."""
     draw = F.udf(lambda _: uuid.uuid4().int >> 66, T.LongType()).asNondeterministic()
@@ -106,6 +127,8 @@ Statement = tuple[str, Callable[[Lake, Any], None], Callable[[Any], Any]]
 PLAYED: Mapping[str, Statement] = {
     **STATEMENTS,
     "write by key": ("keyed", write, overwritten),
+    "write directly": ("keyed", write_directly, overwritten),
+    "write and merge runs": ("merged", overwrite_directly, overwritten),
     "write by index": ("dynamic", write, overwritten),
     "write and compact": ("compacted", write, overwritten),
     "update by position": ("append_buckets", *STATEMENTS["update by position"][1:]),
@@ -117,6 +140,7 @@ SHOWN: Mapping[str, Callable[[Any], Counter[Any]]] = {RANDOM: values, RANGES: id
 """What is compared; of other statements, the rows."""
 LOST = [
     ("write by key", "write"),
+    ("write directly", "write"),
     ("write by index", "write"),
     ("merge by key", "write"),
     ("merge by position", "write"),
@@ -129,6 +153,8 @@ LOST = [
 """The statement, and the work of its tasks after which the shuffle files are deleted."""
 COPIED = [
     ("write by key", "write"),
+    ("write directly", "write"),
+    ("write and merge runs", "compact"),
     ("write files", "write"),
     ("merge by key", "write"),
     ("merge by position", "write"),

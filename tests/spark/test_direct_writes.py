@@ -14,6 +14,7 @@ from paimon_core.spark import compact_spark, write_spark
 from paimon_core.spark.writes import direct, text_padding, writer
 from paimon_core.spark.writes.direct import direct_tasks
 from paimon_core.spark.writes.key_assignment import KeyAssignment
+from tests.support.long_cases import long_cases
 
 SCHEMA = pa.schema([pa.field("k", pa.int64(), False), ("v", pa.int64()), ("w", pa.string())])
 WRITE_ONLY = {"write-only": "true"}
@@ -87,7 +88,10 @@ def files_of(table):
     return Counter(bucket for bucket, _ in live)
 
 
-@pytest.mark.parametrize("name", [*MERGED])
+FEW = ("deduplicate", "changelog input", "changelog lookup", "dynamic buckets")
+
+
+@pytest.mark.parametrize("name", [*FEW, *long_cases(name for name in MERGED if name not in FEW)])
 def test_rows_are_those_of_a_write_in_one_process(spark, warehouse, chosen, name):
     table, plain = (create(warehouse, which, **WRITE_ONLY | MERGED[name]) for which in ("direct", "plain"))
     for first in (0, 25):
@@ -106,7 +110,7 @@ def test_rows_are_those_of_a_write_in_one_process(spark, warehouse, chosen, name
         assert told(table) == told(plain)
 
 
-@pytest.mark.parametrize("name", ["deduplicate", "aggregation", "changelog input", "dynamic buckets"])
+@pytest.mark.parametrize("name", ["changelog input", *long_cases(("deduplicate", "aggregation", "dynamic buckets"))])
 def test_a_table_that_compacts_itself_gets_one_run_with_the_same_rows(spark, warehouse, chosen, name):
     table, plain = (create(warehouse, which, **MERGED[name]) for which in ("direct", "plain"))
     df = rows(spark)
@@ -236,6 +240,10 @@ def test_a_direct_write_has_few_large_tasks_and_files(spark, warehouse, monkeypa
     df = rows(spark, parts=20)
     assert (found(4 * direct.LARGE_TASK_BYTES + 1), found(8 * direct.LARGE_TASK_BYTES + 1)) == (5, None)
     assert (found(8 * least, cores=8), found(9 * least, cores=9)) == (8, None)
+    setting = type(spark.conf).get
+    dynamic = {"spark.dynamicAllocation.enabled": "true"}
+    monkeypatch.setattr(type(spark.conf), "get", lambda conf, *name: dynamic.get(name[0]) or setting(conf, *name))
+    assert found(2 * least) is None, "Spark may add executors"
 
 
 def test_an_object_store_gets_only_runs_that_a_compaction_merges_anyway(spark, warehouse, few_bytes, monkeypatch):

@@ -32,7 +32,7 @@ from paimon_core.spark.writes.key_assignment import KeyAssignment
 
 LEAST_TASK_BYTES = 16 << 20
 """The least bytes of the inputs for each task, as for a write of files."""
-LARGE_TASK_BYTES = 1 << 30
+LARGE_TASK_BYTES = 512 << 20
 """With more bytes of the inputs for each core, a direct write has more tasks than cores."""
 LEAST_FILE_BYTES = 1 << 20
 """The least bytes of the inputs for each file: a bucket gets a file of each task."""
@@ -54,16 +54,17 @@ def direct_tasks(
 
     A write is direct if all of this is true: the table has a primary key, and its number of buckets is known (no
     partitions, or dynamic buckets in ``keys``); neither ``order_by`` nor ``tasks`` is given; Spark knows the bytes of
-    the inputs; MOST_TASKS tasks or fewer use all cores, get LEAST_TASK_BYTES each, and write files of LEAST_FILE_BYTES
-    on average; ``df`` has at least as many partitions. If ``keeps_few_runs``, the table must also be empty, or the
-    write must be an overwrite, and no object store, where writing the rows twice is expensive.
+    the inputs, and adds no executors during the job; MOST_TASKS tasks or fewer use all cores, get LEAST_TASK_BYTES
+    each, and write files of LEAST_FILE_BYTES on average; ``df`` has at least as many partitions. If ``keeps_few_runs``,
+    the table must also be empty, or the write an overwrite, and not in an object store, where writing the rows twice is
+    expensive.
     """
     if tasks is not None or order_by or not context.is_keyed or (keys is None and context.schema.partition_keys):
         return None
     if keeps_few_runs(context) and (context.storage.is_remote or not (overwrites or _is_empty(context))):
         return None
     size = input_bytes(df)
-    if size is None:
+    if size is None or df.sparkSession.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
         return None
     count = max(cores(df.sparkSession), -(-size // LARGE_TASK_BYTES))
     buckets = int(context.options["bucket"]) if keys is None else sum(map(len, keys.indexes.values()))
