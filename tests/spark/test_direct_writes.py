@@ -132,6 +132,20 @@ def test_a_table_that_compacts_itself_gets_one_run_with_the_same_rows(spark, war
     assert table.refresh().maintenance.check(deep=True).findings == ()
 
 
+@pytest.mark.parametrize("name", ["changelog lookup", *long_cases(("first-row", "deletion vectors"))])
+def test_a_table_that_compacts_level_0_gets_the_same_rows(spark, warehouse, chosen, name):
+    table, plain = (create(warehouse, which, **MERGED[name]) for which in ("direct", "plain"))
+    for first in (0, 25):
+        df = rows(spark, first=first)
+        write_spark(df, table.refresh())
+        plain.refresh().write(df.toArrow())
+        assert content(table) == content(plain) != []
+    assert chosen == [2, 2]
+    if "changelog" in name:
+        assert told(table) == told(plain)
+    assert table.refresh().maintenance.check(deep=True).findings == ()
+
+
 def test_runs_without_overlaps_stay_and_too_many_are_merged(spark, warehouse, chosen, monkeypatch):
     ordered = rows(spark, 400, 400)
     stays = create(warehouse, "stays")

@@ -1,4 +1,6 @@
-"""Write: sends all rows of a bucket to one task. The tasks write files, and the driver commits their messages.
+"""Write: tasks write the rows of a DataFrame to files, and the driver commits their messages.
+
+All rows of a bucket are sent to one task by a shuffle, or each task writes its own rows to all buckets (``direct``).
 
 A retried or speculative task writes files with new names, and only the messages that Spark returns are committed, so
 each row is committed exactly once. A task that fails deletes its own files; the files of tasks that finished before
@@ -68,10 +70,13 @@ def write_spark(
 
     ``kinds`` names the column of row kinds "+I", "-U", "+U", "-D". The rows of a DataFrame have no order. When the
     order of rows with the same key matters, give ``order_by`` columns (columns that are not in the table are not
-    written) or set option sequence.field. ``overwrite`` is "dynamic" (replace the partitions in the data), a predicate
-    on partition columns (replace these partitions), or None to replace no partition. With ``user`` and ``identifier`` a
-    repeated call commits exactly once. Unless the table is write-only, Spark tasks then compact the written buckets,
-    and the driver expires snapshots. An error of these steps is only logged, because the rows are committed.
+    written) or set option sequence.field. Without a shuffle (``direct_tasks`` says when), later rows of a task, and the
+    rows of a later task, count as newer; with a shuffle no order is promised. ``tasks``: the number of tasks that write
+    after a shuffle; None: the bytes of the inputs decide. ``overwrite`` is "dynamic" (replace the partitions in the
+    data), a predicate on partition columns (replace these partitions), or None to replace no partition. With ``user``
+    and ``identifier`` a repeated call commits exactly once. Unless the table is write-only, Spark tasks then compact
+    the written buckets, and the driver expires snapshots. An error of these steps is only logged, because the rows are
+    committed.
 
     ``merge_schema``: see ``Table.write``. The driver alters the table before the tasks start, and the table stays
     altered when the write fails. Raises SchemaMismatch for columns that do not fit, CommitConflict for a conflict with
