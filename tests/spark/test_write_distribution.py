@@ -8,6 +8,7 @@ from pyspark import TaskContext
 from pyspark.sql import functions as F
 
 import paimon_core as paimon
+from paimon_core.errors import InvalidRequest
 from paimon_core.spark import read_spark, write_spark
 from paimon_core.spark.writes import distribution
 from paimon_core.spark.writes.routing import routed_rows
@@ -87,3 +88,11 @@ def test_missing_columns_of_the_route_are_null_and_names_may_have_dots_and_backt
         write_spark(spark.createDataFrame([(2,)], "`a.b` int"), table)
         rows = sorted(map(tuple, read_spark(spark, table).collect()))
         assert rows == [(1, "x", None), (2, None, None)], name
+
+
+@pytest.mark.parametrize("tasks", [0, -1, 1.5, True, "2"])
+def test_a_wrong_number_of_tasks_is_refused(spark, warehouse, tasks):
+    table = create(warehouse, ["k"], [], bucket="3")
+    with pytest.raises(InvalidRequest, match=f"tasks must be a whole number of at least 1, not {tasks!r}"):
+        write_spark(frame(spark), table, tasks=tasks)
+    assert table.refresh().latest_snapshot() is None

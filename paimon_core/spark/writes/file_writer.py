@@ -31,7 +31,7 @@ from paimon_core.spark.reference import TableReference
 from paimon_core.spark.task_errors import errors_raised_in_tasks
 from paimon_core.spark.tasks import collect_tasks, cores
 from paimon_core.spark.writes.placement import place
-from paimon_core.spark.writes.writer import overwritten
+from paimon_core.spark.writes.writer import checked_tasks, overwritten
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
 from paimon_core.write.postpone import writer_name
@@ -82,8 +82,7 @@ def write_files_spark(
     schema = table.context.schema
     fields = written_fields(schema, columns, table.name)
     filters = parse_where(where, schema.fields)
-    if tasks is not None and (type(tasks) is not int or tasks < 1):
-        raise InvalidRequest(f"tasks must be a whole number of at least 1, not {tasks!r:.40}")
+    checked_tasks(tasks)
     form = FileFormat.of(format, options)
     if (committed := request.committed_snapshot()) is not None:
         return table.settle(committed)

@@ -80,9 +80,10 @@ def write_spark(
 
     ``merge_schema``: see ``Table.write``. The driver alters the table before the tasks start, and the table stays
     altered when the write fails. Raises SchemaMismatch for columns that do not fit, CommitConflict for a conflict with
-    another commit, and StorageError when a task was lost in all of its attempts.
+    another commit, InvalidRequest for ``tasks`` below 1, and StorageError when a task was lost in all of its attempts.
     """
     spec = overwritten(table, overwrite)
+    checked_tasks(tasks)
     request = CommitRequest.of(table.context, user, identifier, properties)
     if (committed := request.committed_snapshot()) is not None:
         return table.settle(committed)
@@ -93,6 +94,12 @@ def write_spark(
             df, table, kinds=kinds, order_by=order_by, overwrites=overwrite is not None, tasks=tasks
         )
     return table.complete(request, messages, spec, work=maintenance_work(df.sparkSession))
+
+
+def checked_tasks(tasks: int | None) -> None:
+    """Raise InvalidRequest unless ``tasks`` is None or a whole number of at least 1."""
+    if tasks is not None and (type(tasks) is not int or tasks < 1):
+        raise InvalidRequest(f"tasks must be a whole number of at least 1, not {tasks!r:.40}")
 
 
 def overwritten(table: Table, overwrite: str | Predicate | None) -> Overwrite | None:
