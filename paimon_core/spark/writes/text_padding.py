@@ -48,6 +48,11 @@ def padded_rows(schema: t.StructType) -> int | None:
     return min(MOST_ROWS, fixed_rows(fixed))
 
 
+def worthwhile_rows(df: DataFrame) -> int | None:
+    """Return the most rows of a batch if the rows of ``df`` are to be padded; None: they cannot, or are too few."""
+    return padded_rows(df.schema) if is_worth_padding(df) else None
+
+
 def is_worth_padding(df: DataFrame) -> bool:
     """Whether the inputs of ``df`` have enough bytes, by Spark's optimizer, that padding costs less than it saves.
 

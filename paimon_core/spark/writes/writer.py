@@ -44,7 +44,7 @@ from paimon_core.spark.writes.routing import (
     routed_rows,
     with_routing_columns,
 )
-from paimon_core.spark.writes.text_padding import is_worth_padding, padded, padded_rows, real_rows
+from paimon_core.spark.writes.text_padding import padded, real_rows, worthwhile_rows
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
 from paimon_core.write.staging import Staged, StagingWriter
@@ -206,10 +206,7 @@ def _in_tasks(
     """
     padding = FIRST if direct else place_of_padding(df, table.context, order_by, keys)
 
-    def rows_of_batch() -> int | None:
-        return None if padding is None or not is_worth_padding(df) else padded_rows(df.schema)
-
-    with large_batches(df, padded=rows_of_batch) as pads:
+    with large_batches(df, padded=lambda: None if padding is None else worthwhile_rows(df)) as pads:
         if direct:
             rows, dropped = (padded(df) if pads else df).coalesce(direct), list[str]()
         else:

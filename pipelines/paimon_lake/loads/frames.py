@@ -21,7 +21,9 @@ from pyspark.sql import DataFrame
 
 from paimon_core.metadata.commit_message import position_of
 from paimon_core.spark import read_spark
-from paimon_core.spark.writes.routing import routed_rows
+from paimon_core.spark.writes.batch_settings import large_batches
+from paimon_core.spark.writes.routing import place_of_padding, routed_rows, with_routing_columns
+from paimon_core.spark.writes.text_padding import worthwhile_rows
 from paimon_core.table.view import TableView
 from paimon_lake.declarations import SettingsError, TableSpec
 from paimon_lake.declarations.lake.functions import function_of
@@ -221,11 +223,24 @@ def _write(step: LoadStep, frame: DataFrame) -> WriteResult:
     check_filled(spec, frame.columns)
     partitions = RejectPartitions.of(spec, fields, step.partitions)
     shape = FrameShape(_source_name(spec), fields, spec.kinds, partitions, emptied_columns(spec))
-    rows, dropped = routed_rows(frame, step.table, kinds=kinds, order_by=spec.order_by)
+    context = step.table.context
+    frame = with_routing_columns(frame, context)
+    padding = place_of_padding(frame, context, spec.order_by, None)
+    with large_batches(frame, padded=lambda: None if padding is None else worthwhile_rows(frame)) as pads:
+        rows, dropped = routed_rows(
+            frame, step.table, kinds=kinds, order_by=spec.order_by, padding=padding if pads else None
+        )
 
-    def parse(found: pa.Table) -> Parsed:
-        return shape.parsed(found.drop_columns(dropped))
+        def parse(found: pa.Table) -> Parsed:
+            return shape.parsed(found.drop_columns(dropped))
 
-    return write_frame(
-        rows, parse, step.table, step.rejects, step.stamp, kinds=kinds and KIND, overwrites=step.replaces
-    )
+        return write_frame(
+            rows,
+            parse,
+            step.table,
+            step.rejects,
+            step.stamp,
+            kinds=kinds and KIND,
+            overwrites=step.replaces,
+            is_padded=pads,
+        )

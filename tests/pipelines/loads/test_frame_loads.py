@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from paimon_core import Variant, col
+from paimon_core.spark.writes import routing, text_padding
+from paimon_core.spark.writes.text_padding import padded
 from paimon_lake.checks import load_records
 from paimon_lake.loads import load as loading
 from paimon_lake.protocol import AuditFailed, PipelineError
@@ -425,3 +427,25 @@ def test_a_query_on_a_table_that_is_no_input_is_refused(orders):
     orders.declare("shop.months", BY_MONTH.replace("FROM shop.orders", "FROM shop.others"))
     with pytest.raises(PipelineError, match=r"shop\.others"):
         orders.load("shop.months", "2024-02")
+
+
+def test_long_texts_of_a_query_are_padded_and_no_row_more_is_written(orders, monkeypatch):
+    notes = """
+        columns: {id: BIGINT, note: "STRING NOT NULL"}
+        natural_key: [id]
+        rejects: {max_share: 0.5}
+        source:
+          type: sql
+          inputs: [shop.orders]
+          query: SELECT id, if(id = 3, null, repeat('x', cast(id * 1000 as int))) AS note FROM shop.orders
+    """
+    monkeypatch.setattr(text_padding, "LEAST_BYTES", 0)
+    monkeypatch.setattr(text_padding, "BATCH_BYTES", 10 * text_padding.MOST_ROWS)
+    counts = []
+    monkeypatch.setattr(routing, "padded", lambda df: counts.append(padded(df).count()) or padded(df))
+    orders.declare("shop.notes", notes)
+    result = orders.load("shop.notes")
+    assert counts == [3 + 100 + 200], "one row more for each 10 bytes"
+    assert result.rows_written == 2
+    assert orders.table("shop.notes__rejects").scan().count() == 1
+    assert orders.rows("shop.notes") == [(1, "x" * 1000), (2, "x" * 2000)]
