@@ -111,9 +111,31 @@ def ranges(sizes: Sizes, budget: int) -> Iterator[tuple[int, int]]:
 def row_sizes(rows: pa.RecordBatch | pa.Table) -> Sizes:
     """Return the number of decoded bytes of each row, without the null bitmaps."""
     found = np.zeros(len(rows), np.int64)
+    same = 0
     for column in rows.columns:
-        found += _sizes(column)
-    return found
+        if isinstance(column, pa.ChunkedArray) and column.num_chunks == 1:
+            column = column.chunk(0)
+        width = _fixed_bytes(column)
+        if width is not None:
+            same += width
+        elif isinstance(column, pa.Array) and column.type in _TEXTS:
+            lengths = pc.binary_length(column)
+            np.add(found, lengths.fill_null(0) if lengths.null_count else lengths, out=found)
+            same += _OFFSET_BYTES
+        else:
+            found += _sizes(column)
+    return found + same if same else found
+
+
+def _fixed_bytes(column: pa.Array | pa.ChunkedArray) -> int | None:
+    """Return the bytes that ``_sizes`` states for each row of an array of numbers or times; None for other columns."""
+    if isinstance(column, pa.ChunkedArray) or not pa.types.is_primitive(column.type):
+        return None
+    return _mean_bytes(column)
+
+
+def _mean_bytes(column: pa.Array) -> int:
+    return int(-(-column.nbytes // max(len(column), 1)))
 
 
 def _sizes(column: pa.Array | pa.ChunkedArray) -> Sizes:
@@ -133,7 +155,7 @@ def _sizes(column: pa.Array | pa.ChunkedArray) -> Sizes:
         return _sizes_of_lists(column, [column.keys, column.items])
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return _sizes_of_lists(column, [column.values])
-    return np.full(len(column), -(-column.nbytes // max(len(column), 1)), np.int64)
+    return np.full(len(column), _mean_bytes(column), np.int64)
 
 
 def _sizes_of_lists(column: pa.Array, items: list[pa.Array]) -> Sizes:

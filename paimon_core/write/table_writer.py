@@ -14,6 +14,7 @@ from threading import Semaphore
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -186,8 +187,11 @@ class TableWriter(Displayed):
             if codes is not None and any(k != RowKind.INSERT for k in codes.unique().to_pylist()):
                 raise InvalidRequest(f"table {context.name} has no primary key and allows only +I rows")
         else:
-            codes = pa.repeat(pa.scalar(RowKind.INSERT, pa.int8()), len(rows)) if codes is None else codes
-            rows = self._without_ignored(rows.append_column(VALUE_KIND, codes))
+            if codes is None:  # options ignore no row of kind +I
+                rows = rows.append_column(VALUE_KIND, pa.array(np.full(len(rows), RowKind.INSERT, np.int8)))
+                self._engine.check_rows(rows)
+            else:
+                rows = self._without_ignored(rows.append_column(VALUE_KIND, codes))
         self._buffer(rows)
 
     def _without_ignored(self, rows: pa.Table) -> pa.Table:

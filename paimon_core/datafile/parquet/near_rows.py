@@ -91,14 +91,16 @@ def _changed(footer: bytes, number: int, rows: int, sizes: Mapping[int, tuple[in
     group = groups[number]
     tree[_ROW_GROUPS] = kind, (item, [group])
     tree[_ROWS] = group[_GROUP_ROWS] = I64, rows
-    position = len(_MAGIC)
-    for at, (head, data) in sizes.items():
-        chunk = group[_GROUP_COLUMNS][1][1][at]
+    for chunk in group[_GROUP_COLUMNS][1][1]:
         metadata = chunk[_CHUNK_METADATA][1]
         for name in _CHUNK_INDEXES:
             chunk.pop(name, None)
         for name in (*_OF_THE_WHOLE_CHUNK, _DICTIONARY_AT):
             metadata.pop(name, None)
+    position = len(_MAGIC)
+    for at, (head, data) in sizes.items():
+        chunk = group[_GROUP_COLUMNS][1][1][at]
+        metadata = chunk[_CHUNK_METADATA][1]
         chunk[_CHUNK_POSITION] = I64, position
         metadata[_VALUES] = I64, rows
         metadata[_PACKED_SIZE] = I64, head + data

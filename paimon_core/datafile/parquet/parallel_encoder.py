@@ -2,13 +2,15 @@
 
 Each column is encoded as a Parquet file of its own in memory. Its pages are copied to the real file, in the order of
 the columns, and its part of the footer is moved to the real footer. So the bytes of the file are the same as those that
-one writer of Arrow writes. Memory: the encoded bytes of one row group.
+one writer of Arrow writes. A column is written as soon as the columns before it are, while other threads encode.
+Memory: the encoded bytes of one row group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,6 +30,9 @@ _COLUMNS, _GROUP_BYTES, _GROUP_ROWS, _GROUP_START, _GROUP_PACKED = 1, 2, 3, 5, 6
 _CHUNK_METADATA = 3
 _UNPACKED, _PACKED, _DATA_PAGE, _DICTIONARY_PAGE = 6, 7, 9, 11
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
 
 def is_worth_threads(rows: pa.Table) -> bool:
     """Whether the columns of a row group are encoded at the same time: they are many values and processors are idle."""
@@ -37,41 +42,64 @@ def is_worth_threads(rows: pa.Table) -> bool:
 
 
 class ParallelEncoder:
-    """Encodes row groups; the caller writes the bytes that ``encode`` returns, and at the end those of ``footer``."""
+    """Encodes row groups and passes their bytes to ``write``; at the end the caller writes the bytes of ``footer``."""
 
-    def __init__(self, schema: pa.Schema, settings: Mapping[str, Any]) -> None:
+    def __init__(self, schema: pa.Schema, settings: Mapping[str, Any], write: Callable[[Any], Any]) -> None:
+        """``write`` is called by one thread at a time, for the bytes in the order of the file."""
         self._schema = schema
         self._settings = settings
+        self._write = write
         self._by_column = settings_by_column(schema.names, settings)
         self._at = len(_MAGIC)
         self._rows = 0
         self._groups: list[Struct] = []
 
-    def encode(self, rows: pa.Table) -> list[pa.Buffer]:
-        """Return the bytes of a row group; the first row group begins with the first bytes of the file."""
-        parts = [] if self._groups else [pa.py_buffer(_MAGIC)]
-        # Texts take longest: they begin first, so that the threads end at about the same time.
-        order = sorted(range(rows.num_columns), key=lambda at: rows.column(at).nbytes, reverse=True)
-        found = dict(zip(order, run_parallel(lambda at: self._encoded(rows, at), order, own_processors()), strict=True))
-        start, chunks, unpacked = self._at, [], 0
-        for pages, group in (found[at] for at in range(rows.num_columns)):
-            parts.append(pages)
-            unpacked += group[_GROUP_BYTES][1]
-            for chunk in group[_COLUMNS][1][1]:
-                _move(chunk[_CHUNK_METADATA][1], self._at - len(_MAGIC))
-                chunks.append(chunk)
-            self._at += pages.size
+    def encode(self, rows: pa.Table) -> None:
+        """Write a row group; the first row group begins with the first bytes of the file.
+
+        A column is written by the thread that has encoded it, or the columns before it. Raises the errors of ``write``.
+        """
+        if not self._groups:
+            self._write(_MAGIC)
+        start, written = self._at, _InOrder(self._written)
+
+        def encode_column(at: int) -> None:
+            written.add(at, self._encoded(rows, at))
+
+        run_parallel(encode_column, self._order(rows), own_processors())
+        chunks = written.results
         self._groups.append(
             {
-                _COLUMNS: (LIST, (STRUCT, chunks)),
-                _GROUP_BYTES: (I64, unpacked),
+                _COLUMNS: (LIST, (STRUCT, [chunk for chunks_of_column, _ in chunks for chunk in chunks_of_column])),
+                _GROUP_BYTES: (I64, sum(unpacked for _, unpacked in chunks)),
                 _GROUP_ROWS: (I64, len(rows)),
                 _GROUP_START: (I64, start),
                 _GROUP_PACKED: (I64, self._at - start),
             }
         )
         self._rows += len(rows)
-        return parts
+
+    @staticmethod
+    def _order(rows: pa.Table) -> list[int]:
+        """Return the columns in the order in which they are begun.
+
+        Large columns begin first, so that the threads end at about the same time; the others in the order of the file,
+        so that they can be written.
+        """
+        sizes = [column.nbytes for column in rows.columns]
+        least = sum(sizes) / (4 * own_processors())
+        large = sorted((at for at, size in enumerate(sizes) if size > least), key=lambda at: -sizes[at])
+        return [*large, *(at for at, size in enumerate(sizes) if size <= least)]
+
+    def _written(self, column: tuple[pa.Buffer, Struct]) -> tuple[list[Struct], int]:
+        """Write the pages of the next column; return its chunks with their positions in the file, and its size."""
+        pages, group = column
+        self._write(pages)
+        chunks = group[_COLUMNS][1][1]
+        for chunk in chunks:
+            _move(chunk[_CHUNK_METADATA][1], self._at - len(_MAGIC))
+        self._at += pages.size
+        return chunks, group[_GROUP_BYTES][1]
 
     def _encoded(self, rows: pa.Table, at: int) -> tuple[pa.Buffer, Struct]:
         """Return the pages of a column, and the row group of the footer with its chunks."""
@@ -88,6 +116,28 @@ class ParallelEncoder:
         tree[_FILE_ROWS] = (I64, self._rows)
         tree[_ROW_GROUPS] = (LIST, (STRUCT, self._groups))
         return serialize_struct(tree)
+
+
+class _InOrder(Generic[Item, Result]):
+    """Calls ``work`` for items in the order of their numbers, in the threads that add them, one call at a time."""
+
+    def __init__(self, work: Callable[[Item], Result]) -> None:
+        self.results: list[Result] = []
+        self._work = work
+        self._held: dict[int, Item] = {}
+        self._working = threading.Lock()
+
+    def add(self, number: int, item: Item) -> None:
+        """Add an item, and call ``work`` for all items that are next, unless another thread does so."""
+        self._held[number] = item
+        del item  # free its memory as soon as it is written
+        while len(self.results) in self._held and self._working.acquire(blocking=False):
+            try:
+                while (waiting := self._held.pop(len(self.results), None)) is not None:
+                    self.results.append(self._work(waiting))
+            finally:
+                self._working.release()
+            # An item that was added before the release is found by the next test.
 
 
 def settings_by_column(names: Iterable[str], settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -55,7 +55,7 @@ class ParquetOutput:
         settings = shape.settings(first_rows)
         self._parallel: ParallelEncoder | None = None
         if is_worth_threads(first_rows) and not in_memory:
-            self._parallel = ParallelEncoder(shape.schema, settings)
+            self._parallel = ParallelEncoder(shape.schema, settings, sink.write)
             return
         self._holding = None if in_memory else _HoldingSink(sink)
         self._buffer = (
@@ -94,8 +94,7 @@ class ParquetOutput:
         if self._parallel is None:
             self._writer.write_table(group, len(rows))
             return
-        for part in self._parallel.encode(group):
-            self._sink.write(part)
+        self._parallel.encode(group)
 
     def finish(self) -> None:
         """Write the footer with its checksum."""

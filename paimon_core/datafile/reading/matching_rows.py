@@ -23,6 +23,9 @@ from paimon_core.predicate import BoundPredicate
 from paimon_core.predicate.row_mask import row_mask
 
 _NEAR_ROWS = 1 << 13
+"""The least rows of a batch of the columns that the filter does not need."""
+_SPREAD_ROWS = 1 << 16
+"""The most rows of such a batch, for selected rows that are spread over many rows: small batches take longer."""
 
 
 def groups_that_may_match(held: FileInput, sources: Sequence[Source], where: BoundPredicate) -> list[int] | None:
@@ -122,9 +125,9 @@ class _Cursor:
         self._near = 2 * self._near if group == self._group else 0
         self._group = group
         # If the hits are near each other, as in a sorted file, batches are small, so that few rows after the last hit
-        # are decoded.
+        # are decoded: at most half as many as there are from the first hit to the last.
         is_near = 2 * (end - start) < after - first
-        most = min(_NEAR_ROWS, self._decoding.request.batch_rows)
+        most = min(max(_NEAR_ROWS, min((end - start) // 2, _SPREAD_ROWS)), self._decoding.request.batch_rows)
         number = self._groups[group]
         # Hits that are spread over the tested rows will be found in most pages. If there are some in each batch of
         # tested rows, twice as many pages are copied each time.

@@ -30,13 +30,16 @@ from paimon_core.metadata.buckets import by_bucket
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
-from paimon_core.parallel_work import run_parallel
+from paimon_core.parallel_work import own_processors, run_parallel
 from paimon_core.plan.plan_scan import ScanPlan
+from paimon_core.plan.split import Split
 from paimon_core.predicate import Arithmetic, Predicate
 from paimon_core.predicate.expression import fitted
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.live_keys import live_keys
+from paimon_core.read.parallel_batches import MAX_THREADS, parallel_batches
 from paimon_core.read.request import ReadRequest
+from paimon_core.read.small_splits import has_few_values
 from paimon_core.read.split_reader import read_split
 from paimon_core.schema import SEQUENCE_NUMBER
 from paimon_core.table_indexes.bucket_vectors import Indexes, index_files_by_bucket, replace_vectors, vectors_in
@@ -165,9 +168,20 @@ def updated_by_key(
 
 
 def _matching_rows(context: TableContext, plan: ScanPlan, where: Predicate) -> Iterator[pa.Table]:
+    """Yield the matching rows in the order of the splits, which several threads read."""
+    splits, columns = plan.splits, context.schema.names
+    # Threads would wait for the lock of the interpreter where files have few values.
+    threads = 1 if has_few_values(splits, len(columns)) else min(own_processors(), MAX_THREADS)
+    has_spare = min(threads, len(splits)) < own_processors()
+    request = ReadRequest(columns, where, threads=has_spare, ahead=has_spare and threads > 1)
+
+    def read(split: Split) -> Iterator[pa.RecordBatch]:
+        for rows in read_split(context, split, request):
+            yield from rows.to_batches()
+
     # A filter that selects few rows leaves tables of a few rows each, and the writer has a cost for each table.
-    request = ReadRequest(context.schema.names, where)
-    return joined((rows for split in plan.splits for rows in read_split(context, split, request)), BATCH_BYTES)
+    batches = parallel_batches(read, splits, threads=threads)
+    return joined((pa.Table.from_batches([batch]) for batch in batches), BATCH_BYTES)
 
 
 # -- updates -----------------------------------------------------------------------------------------------------------

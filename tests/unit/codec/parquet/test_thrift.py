@@ -7,6 +7,7 @@ from paimon_core.codec.parquet.thrift import (
     I32,
     I64,
     LIST,
+    MAX_DEPTH,
     STRUCT,
     TRUE,
     parse_struct,
@@ -47,3 +48,30 @@ def test_cut_short_it_is_refused(end):
 def test_maps_and_endless_nesting_are_refused(data, message):
     with pytest.raises(ValueError, match=message):
         parse_struct(data)
+
+
+@pytest.mark.parametrize("byte", range(0, 256, 5))
+def test_bytes_are_refused_or_survive(byte):
+    """Whatever one byte is changed to: the struct is refused, or the same struct comes from its own bytes."""
+    data = serialize_struct(TREE)
+    for at in range(len(data)):
+        try:
+            found = parse_struct(data[:at] + bytes([byte]) + data[at + 1 :])
+        except ValueError:
+            continue
+        assert parse_struct(serialize_struct(found)) == found
+
+
+def test_numbers_of_all_lengths_survive():
+    numbers = [sign * (2**bits + add) for bits in range(64) for sign in (1, -1) for add in (-1, 0)]
+    tree = {at: (I64, number) for at, number in enumerate(numbers, 1)}
+    assert parse_struct(serialize_struct(tree)) == tree
+
+
+def test_structs_may_be_as_deep_as_the_limit():
+    tree = {1: (I32, 1)}
+    for _ in range(MAX_DEPTH):
+        tree = {1: (STRUCT, tree)}
+    assert parse_struct(serialize_struct(tree)) == tree
+    with pytest.raises(ValueError, match="nested too deeply"):
+        parse_struct(serialize_struct({1: (STRUCT, tree)}))

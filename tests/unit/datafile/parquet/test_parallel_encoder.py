@@ -156,3 +156,51 @@ def test_an_error_of_a_column_is_raised_and_no_file_is_left(monkeypatch, encoder
     writer.abort()
     assert not STORAGE.exists(path)
     assert threading.active_count() == threads
+
+
+def test_columns_are_written_in_order_by_the_threads_that_add_them():
+    begun, may_end, written = threading.Event(), threading.Event(), []
+
+    def write(column):
+        if column == "a":
+            begun.set()
+            assert may_end.wait(60)
+        written.append((column, threading.current_thread()))
+        return column.upper()
+
+    ordered = parallel_encoder._InOrder(write)
+    ordered.add(2, "c")
+    assert ordered.results == []
+    first = threading.Thread(target=ordered.add, args=(0, "a"))
+    first.start()
+    assert begun.wait(60)
+    ordered.add(1, "b")  # does not wait for the thread that writes, which will write this column too
+    assert written == []
+    may_end.set()
+    first.join()
+    assert written == [("a", first), ("b", first), ("c", first)]
+    ordered.add(3, "d")
+    assert ordered.results == ["A", "B", "C", "D"]
+
+
+def test_no_column_is_written_behind_one_that_failed():
+    def write(column):
+        if column == "b":
+            raise OSError("the disk is full")
+        written.append(column)
+
+    written = []
+    ordered = parallel_encoder._InOrder(write)
+    ordered.add(0, "a")
+    with pytest.raises(OSError, match="full"):
+        ordered.add(1, "b")
+    ordered.add(2, "c")
+    assert written == ["a"]
+
+
+def test_large_columns_begin_first_and_the_others_in_the_order_of_the_file(monkeypatch):
+    processors(monkeypatch, 2)
+    numbers, texts = pa.array(range(1000), pa.int32()), pa.array(["a text of some length"] * 1000)
+    rows = pa.table([numbers, numbers, texts.cast(pa.binary()), numbers, pa.array(["x" * 90] * 1000)], names="abcde")
+    assert ParallelEncoder._order(rows) == [4, 2, 0, 1, 3]
+    assert ParallelEncoder._order(rows.slice(0, 0)) == [0, 1, 2, 3, 4]

@@ -1,11 +1,15 @@
 """Deletes and updates of rows: what readers see, and what happens when other commits come in between."""
 
+import threading
+from pathlib import Path
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 import paimon_core as paimon
 from paimon_core import col
+from paimon_core.errors import CorruptTable
 from paimon_core.table.rows import delete_update, row_changes
 
 SCHEMA = pa.schema([("p", pa.string()), ("k", pa.int64()), ("v", pa.string())])
@@ -241,3 +245,43 @@ def test_the_writer_of_a_change_by_key_gets_few_tables(warehouse, monkeypatch):
     table.delete(col("v") == "y")
     assert seen == {"delete": [3], "write": [3]}
     assert table.scan().count() == 39_997
+
+
+@pytest.fixture
+def four_threads(monkeypatch):
+    """Changes by key read in four threads, although the files are small; returns the threads that have read."""
+    monkeypatch.setattr(row_changes, "own_processors", lambda: 4)
+    monkeypatch.setattr(row_changes, "has_few_values", lambda *_: False)
+    readers = set()
+
+    def recorded(context, split, request, read=row_changes.read_split):
+        readers.add(threading.current_thread())
+        return read(context, split, request)
+
+    monkeypatch.setattr(row_changes, "read_split", recorded)
+    return readers
+
+
+@pytest.mark.parametrize("processors", [1, 4])
+def test_changes_by_key_read_several_buckets_at_the_same_time(warehouse, monkeypatch, four_threads, processors):
+    monkeypatch.setattr(row_changes, "own_processors", lambda: processors)
+    table = make(warehouse, keyed=True, bucket="4", **{"source.split.target-size": "1 b"})
+    table.write(rows(*range(200)))
+    table.write(rows(*range(0, 200, 3), v="y"))
+    assert table.delete(col("v").startswith("y")).commit_kind == "APPEND"
+    assert (threading.current_thread() in four_threads) is (processors == 1)
+    table.update(col("k") < 100, {"v": "new"})
+    assert content(table) == {("a", k): "new" if k < 100 else f"x{k}" for k in range(200) if k % 3}
+
+
+def test_a_failed_read_of_a_thread_leaves_no_file(warehouse, monkeypatch, four_threads):
+    table = make(warehouse, keyed=True, bucket="4", **{"source.split.target-size": "1 b"})
+    table.write(rows(*range(200)))
+    known = sorted(Path(warehouse).rglob("*"))
+    damaged = max((f for f in known if f.name.endswith(".parquet")), key=str)
+    data = damaged.read_bytes()
+    damaged.write_bytes(data[: len(data) // 2] + bytes(len(data) - len(data) // 2))
+    with pytest.raises(CorruptTable, match=damaged.name):
+        table.delete(col("v") != "x1")
+    assert sorted(Path(warehouse).rglob("*")) == known
+    assert not [thread for thread in four_threads if thread.is_alive()]
