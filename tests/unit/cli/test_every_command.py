@@ -64,6 +64,7 @@ SUCCESSES = {
     "sql": ("SELECT count(*) AS rows FROM db.t",),
     "delete": ("db.t", "--where", "k = 1", "--apply"),
     "update": ("db.t", "--set", "note=x", "--where", "k = 1", "--apply"),
+    "merge": ("db.t", "FOLDER/rows.json", "--on", "day,k", "--apply"),
     "import": ("db.t", "FOLDER/rows.json"),
     "export": ("db.t", "FOLDER/out.csv"),
     "copy": ("db.t", "db.u"),
