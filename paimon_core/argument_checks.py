@@ -41,6 +41,11 @@ def as_millis(name: str, value: object) -> int:
     return int(value.total_seconds() * 1000)
 
 
+def given_millis(name: str, value: datetime.timedelta | None) -> int | None:
+    """Return ``as_millis`` of an argument that may be left out; None if it is."""
+    return None if value is None else as_millis(name, value)
+
+
 def whole(name: str, value: object) -> int:
     """Return a whole number of 64 bits unchanged; raises InvalidRequest, which names the argument, otherwise."""
     if not isinstance(value, int) or isinstance(value, bool):

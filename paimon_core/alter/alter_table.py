@@ -24,7 +24,7 @@ from paimon_core.errors import (
 )
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.metadata.table_identity import check_same_table, table_to_change
+from paimon_core.metadata.table_identity import check_same_table, refreshed, table_to_change, unless_dropped
 from paimon_core.schema import TableSchema, new_time_millis
 
 
@@ -71,7 +71,7 @@ def alter_table(
         publisher = context.schemas.publisher
         if publisher is not None:
             if publisher.publish(context.schemas, new, wanted):
-                reopened = context.reopened(context.schemas.latest() or new)
+                reopened = unless_dropped(context, partial(refreshed, context))
                 return _settled(reopened, latest, switch, survival, committed)
         elif context.schemas.publish(new):
             check_same_table(context, otherwise=partial(context.storage.delete, [context.paths.schema(new.id)]))

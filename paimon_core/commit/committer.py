@@ -35,7 +35,7 @@ from paimon_core.commit.vector_switch import VectorSwitch
 from paimon_core.errors import CommitConflict, CommitStateUnknown, CorruptTable, PaimonError, SnapshotNotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
-from paimon_core.metadata.table_identity import unless_dropped
+from paimon_core.metadata.table_identity import check_same_table, unless_dropped
 
 
 def commit_changes(
@@ -115,6 +115,7 @@ class _Commit:
         problem: str | None = None  # the reason why the last attempt could not build on the latest snapshot
         for tried, _ in enumerate(tries(context.options)):
             base = Base(context, context.snapshots.latest())
+            check_same_table(context)  # after the read of the base, so that it is not the base of another table
             winner = base.snapshot if lost else None
             self.find_own_snapshots(base)
             if self.is_done(change):

@@ -20,6 +20,7 @@ from paimon_core.commit.retry import tries
 from paimon_core.errors import CommitConflict, CorruptTable, SnapshotNotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
+from paimon_core.metadata.table_identity import check_same_table
 
 
 def compact_manifests(
@@ -54,6 +55,7 @@ def _portion(context: TableContext, user: str, now_millis: int | None) -> tuple[
     """Create one snapshot; return it and the largest number of snapshots that are still needed, None for no change."""
     for tried, _ in enumerate(tries(context.options)):
         latest = context.snapshots.latest()
+        check_same_table(context)  # after the read of the base, so that it is not the base of another table
         if latest is None:
             return None
         base = Base(context, latest)

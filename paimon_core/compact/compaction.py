@@ -21,7 +21,7 @@ from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.table_identity import check_same_table, refreshed
+from paimon_core.metadata.table_identity import refreshed
 from paimon_core.predicate import Where
 
 _LOG = logging.getLogger(__name__)
@@ -162,7 +162,6 @@ def _commit_own(context: TableContext, author: Author, messages: Sequence[Commit
 
 
 def _commit(context: TableContext, author: Author, messages: Sequence[CommitMessage]) -> CompactReport:
-    check_same_table(context)
     changes = changes_of(messages, keep_empty=not context.options["snapshot.ignore-empty-commit"])
     snapshots = commit_changes(changes, context, author, fresh=True)
     return CompactReport(messages=tuple(messages) if snapshots else (), snapshots=snapshots)

@@ -152,11 +152,14 @@ class TableContext:
             return self
         return replace(self, paths=replace(self.paths, branch=branch)).reopened(self.schema)
 
-    def reopened(self, schema: TableSchema) -> TableContext:
-        """Return a new context of the same table and branch with ``schema``; it shares the manifest cache."""
+    def reopened(self, schema: TableSchema, storage: Storage | None = None) -> TableContext:
+        """Return a new context of the same table and branch with ``schema``; it shares the manifest cache.
+
+        ``storage`` replaces the storage, if given.
+        """
         return TableContext.of(
             self.name,
-            self.storage,
+            self.storage if storage is None else storage,
             self.paths.root,
             schema,
             self.manifests.cache,

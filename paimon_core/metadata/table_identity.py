@@ -6,32 +6,32 @@ neither the file nor the id. A table that was dropped and re-created under the s
 even if it has the same columns.
 
 A check needs one small read. Data that was read before a successful check belongs to the table of the handle. The check
-and the write after it are two steps: the table may be dropped and re-created between them (decision 0015). Such a write
-can affect the new table as follows:
+and the write after it are two steps: the table may be dropped and re-created between them (decision 0015). Therefore:
 
-- Data files and manifests have unique names: the files that the write leaves are orphans, which the removal of orphans
+- Data files and manifests have unique names: the files that a write leaves are orphans, which the removal of orphans
   deletes.
-- A commit checks the identity after its data files are written, and its snapshot must follow the snapshot on which it
-  was built. If that does not exist after the snapshot was created, the commit checks the identity again and withdraws
-  the snapshot from a new table.
-- A new tag is deleted again, because its snapshot is not part of the new table. A branch that is created from a tag is
-  deleted again for the same reason. A branch that is created without a tag remains, without rows.
-- A consumer's position remains, or replaces the position of the new table's consumer of the same name: the snapshots of
-  the new table from this position on do not expire.
-- Deleting a tag, branch or consumer deletes the tag, branch or consumer of the same name in the new table. No data file
-  is deleted, but files that only this tag or branch referenced become orphans.
-- An expiry first checks the first snapshot that it keeps, and a rollback first checks its target; then both use only
-  snapshot ids. They may delete snapshot files of the new table that have these ids. A snapshot that they create again
-  is withdrawn from a new table in the same way.
+- A commit checks the identity after it has read its base, so that the base belongs to its table, and its snapshot must
+  follow this base. If the base does not exist after the snapshot was created, the commit checks the identity again and
+  withdraws the snapshot from a new table.
+- Changes of tags, branches, consumers and hints check the identity before each of their calls, and after each file that
+  they create, which is deleted again (``changing_same_table``). When the table is replaced exactly between such a check
+  and its call, a deletion deletes the file of the same name in the new table, and a file that replaces one is deleted.
+  No data file is deleted, but files that only this tag or branch referenced become orphans.
+- An expiry checks the identity before its first deletion, and after each deleted snapshot the first snapshot that it
+  keeps. When the table is replaced between such a check and the deletion, one snapshot file of the new table is
+  deleted.
+- The hint LATEST of a commit and the hint EARLIEST of an expiry may remain. Readers do not trust hints.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TypeVar
 
 from paimon_core.errors import (
+    CommitStateUnknown,
     CorruptTable,
     NotFound,
     PaimonError,
@@ -42,6 +42,7 @@ from paimon_core.errors import (
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.schema_store import SchemaStore
 from paimon_core.storage.fsspec_storage import forget_directories
+from paimon_core.storage.guarded_storage import GuardedStorage
 from paimon_core.storage.paths import MAIN
 
 _T = TypeVar("_T")
@@ -116,6 +117,32 @@ def table_to_change(context: TableContext) -> TableContext:
     if publisher is not None and not publisher.is_same_table():
         raise _dropped_error(context)
     return context
+
+
+@contextlib.contextmanager
+def changing_same_table(context: TableContext, *, guarded: bool = True) -> Iterator[TableContext]:
+    """Return a context for changes of the table; they raise TableNotFound when the table is dropped meanwhile.
+
+    The value is the context to use. If ``guarded``, its storage checks the table before each change and after each
+    small file, which is deleted again when the table is another one by then; use it for tags, branches and other files
+    whose names another table may have too. If the table was dropped, every error of the block is replaced by
+    TableNotFound, except CommitStateUnknown, and the end of the block raises it too.
+    """
+    table_to_change(context)
+    guard = partial(check_same_table, context)
+    inside = context.reopened(context.schema, GuardedStorage(context.storage, guard)) if guarded else context
+    try:
+        yield inside
+    except (CommitStateUnknown, TableNotFound):
+        raise
+    except (PaimonError, FileNotFoundError) as error:
+        is_gone = False
+        with contextlib.suppress(PaimonError):  # then ``error`` says more
+            is_gone = not is_same_table(context)
+        if is_gone:
+            raise _dropped_error(context) from error
+        raise
+    check_same_table(context)
 
 
 def check_not_another(context: TableContext) -> None:

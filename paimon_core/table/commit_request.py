@@ -142,7 +142,6 @@ class CommitRequest:
         unknown, InvalidRequest and UnsupportedFeature for messages and options that do not fit, and TableNotFound when
         the table was dropped or re-created.
         """
-        check_same_table(self.context)
         if overwrite is not None and not isinstance(overwrite, Overwrite):
             raise InvalidRequest(f"overwrite must be an Overwrite, not {overwrite!r:.60}")
         options = self.context.options

@@ -12,11 +12,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from paimon_core.argument_checks import as_millis
+from paimon_core.argument_checks import given_millis
 from paimon_core.errors import InvalidRequest
 from paimon_core.health.plan.candidates import SAFE_ACTIONS
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.metadata.table_identity import same_table, table_to_change
+from paimon_core.metadata.table_identity import changing_same_table, same_table
 from paimon_core.predicate import Where
 from paimon_core.query.fallback import refuse_other_branch
 from paimon_core.table.on_demand import (
@@ -157,7 +157,7 @@ class Table(WritableTable):
         are not fully compacted. Later calls recognize this full compaction only if it is committed with the properties
         that ``compact.recent_compactions.marked`` returns.
         """
-        context, idle = same_table(self.context), _idle_millis(partition_idle_time)
+        context, idle = same_table(self.context), given_millis("partition_idle_time", partition_idle_time)
         partitions = None if idle is None else idle_partitions(context, where, idle)
         return plan(context, full=full, where=where, partitions=partitions)
 
@@ -201,8 +201,9 @@ class Table(WritableTable):
         sorted.
         """
         author = commit_request(self.context, user, None, properties).author()
-        idle = _idle_millis(partition_idle_time)
-        report = compaction.compact(self.context, author, full=full, where=where, idle_millis=idle, work=work)
+        idle = given_millis("partition_idle_time", partition_idle_time)
+        with changing_same_table(self.context, guarded=False) as context:
+            report = compaction.compact(context, author, full=full, where=where, idle_millis=idle, work=work)
         self._settled(report.snapshot)
         return report
 
@@ -230,8 +231,9 @@ class Table(WritableTable):
         concurrent commits conflicted in every partition; the new files are then deleted.
         """
         author = commit_request(self.context, user, None, properties).author()
-        tasks = plan_sorted(self.context, sort_order(self.context, order_by, strategy), where)
-        report = compaction.run(self.context, author, tasks, work) if tasks else no_report()
+        with changing_same_table(self.context, guarded=False) as context:
+            tasks = plan_sorted(context, sort_order(context, order_by, strategy), where)
+            report = compaction.run(context, author, tasks, work) if tasks else no_report()
         self._settled(report.snapshot)
         return report
 
@@ -261,7 +263,8 @@ class Table(WritableTable):
         stored on local disk until they are written. ``work`` runs the tasks, one for each partition.
         """
         request = commit_request(self.context, user, None, properties)
-        return self._completed(rescale(request, buckets, where, work))
+        with changing_same_table(self.context, guarded=False):
+            return self._completed(rescale(request, buckets, where, work))
 
     def rewrite_file_index(
         self,
@@ -282,8 +285,9 @@ class Table(WritableTable):
         CorruptTable for a data file that cannot be read. ``work`` runs the tasks, one for each bucket.
         """
         author = commit_request(self.context, user, None, properties).author()
-        messages = rewrite_indexes(table_to_change(self.context), where, every=every, work=work)
-        report = compaction.commit_buckets(self.context, author, messages) if messages else no_report()
+        with changing_same_table(self.context, guarded=False) as context:
+            messages = rewrite_indexes(context, where, every=every, work=work)
+            report = compaction.commit_buckets(context, author, messages) if messages else no_report()
         return self._settled(report.snapshot)
 
     def mend(self, finding: Finding) -> Any:
@@ -359,9 +363,9 @@ class Table(WritableTable):
         these options. Raises InvalidRequest for a wrong argument, CorruptTable when a file that names used files cannot
         be read, TableNotFound when the table was dropped or re-created.
         """
-        context = table_to_change(self.context)
-        snapshots, changelogs = requested_retentions(context, keep_last, keep_max, older_than, limit)
-        return expire_retained(context, snapshots, changelogs, dry_run=dry_run)
+        with changing_same_table(self.context, guarded=False) as context:
+            snapshots, changelogs = requested_retentions(context, keep_last, keep_max, older_than, limit)
+            return expire_retained(context, snapshots, changelogs, dry_run=dry_run)
 
     @property
     def maintenance(self) -> Maintenance:
@@ -391,8 +395,5 @@ class Table(WritableTable):
         kept changing the table.
         """
         target = rollback_target(self.context, snapshot, tag, time, watermark)
-        return rollback(table_to_change(self.context), target)
-
-
-def _idle_millis(value: datetime.timedelta | None) -> int | None:
-    return None if value is None else as_millis("partition_idle_time", value)
+        with changing_same_table(self.context) as context:
+            return rollback(context, target)

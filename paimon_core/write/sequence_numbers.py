@@ -12,6 +12,7 @@ from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.table_identity import unless_dropped
 from paimon_core.storage.paths import POSTPONE_BUCKET
 
 LANE_ROWS = 1 << 32
@@ -69,10 +70,14 @@ class SequenceNumbers:
         unknown = frozenset(partitions) - self._positions.keys()
         if not unknown or not self._follow_existing:
             return
-        for entry in read_latest(self.context.snapshots, partial(self._entries, unknown)):
+        for entry in self._latest_entries(unknown):
             self._bucket_counts[entry.partition] = entry.total_buckets
             key = (entry.partition, entry.bucket)
             self._existing[key] = max(self._existing.get(key, -1), entry.file.max_sequence_number)
+
+    def _latest_entries(self, unknown: frozenset[bytes]) -> list[ManifestEntry]:
+        read = partial(self._entries, unknown)
+        return unless_dropped(self.context, lambda: read_latest(self.context.snapshots, read))
 
     def position(self, partition: bytes) -> Position | None:
         """Return the snapshot from which the numbers of a partition were read; None when the numbers were not read."""

@@ -2,7 +2,16 @@
 
 import pytest
 
+import paimon_core as paimon
 from paimon_core.metadata.manifests.entry_columns import EntryColumns
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    """A catalog on the local disk with the empty database ``db``; files and folders of tests may have another one."""
+    made = paimon.open_catalog(tmp_path)
+    made.create_database("db")
+    return made
 
 
 @pytest.fixture

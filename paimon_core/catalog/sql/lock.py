@@ -24,7 +24,7 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.schema_store import SchemaPublisher, SchemaStore
 from paimon_core.metadata.stores.snapshot_store import Publisher
 from paimon_core.schema import TableSchema
-from paimon_core.storage.paths import MAIN
+from paimon_core.storage.paths import MAIN, TablePaths
 from paimon_core.storage.storage import Storage
 
 FIRST_PAUSE_MILLIS = 10
@@ -123,15 +123,19 @@ class LockedPublisher(Publisher):
     storage: Storage
     lock: SqlLock
     name: Identifier
+    root: str
+    opened: TableSchema
+    """The schema with which the table was opened: its file identifies the table (``metadata.table_identity``)."""
 
     def publish(self, path: str, snapshot: Snapshot, base: Snapshot | None) -> bool:
         """Return True when the file was created, False when a concurrent writer has used the id.
 
-        Raises StorageError when the lock was not free in time, TableNotFound when the table was renamed or dropped: in
-        these cases, no file was created. Raises CommitStateUnknown when it is not known whether the file was created.
+        Raises StorageError when the lock was not free in time, TableNotFound when the table was renamed or dropped,
+        also when another table has its name now: in these cases, no file was created. Raises CommitStateUnknown when it
+        is not known whether the file was created.
         """
         with self.lock.held(self.name):
-            if not SqlNames(self.lock.connection, self.lock.key).has(self.name):
+            if not _is_there(self.lock, self.name, SchemaStore(self.storage, TablePaths(self.root)), self.opened):
                 raise TableNotFound(
                     f"table {self.name} was renamed or dropped by another process: nothing was committed",
                     table=str(self.name),
@@ -145,20 +149,23 @@ class SqlSchemaPublisher(SchemaPublisher):
 
     lock: SqlLock
     name: Identifier
+    opened: TableSchema
+    """See ``LockedPublisher``."""
 
     def publish(self, schemas: SchemaStore, schema: TableSchema, changes: Sequence[Any]) -> bool:
         """Return True when the file was created, False when a concurrent writer has used the id.
 
         After an interruption, the properties in the database may be older than the schema; the next alteration updates
         them. Raises StorageError when the lock was not free in time, TableNotFound when the table was renamed or
-        dropped: in these cases, no file was created. Raises CommitStateUnknown when it is not known whether the file
-        was created.
+        dropped, also when another table has its name now: in these cases, no file was created. Raises
+        CommitStateUnknown when it is not known whether the file was created.
         """
         names = SqlNames(self.lock.connection, self.lock.key)
         if schemas.paths.branch == MAIN:
             table_properties(schema)
         with self.lock.held(self.name):
-            if not names.has(self.name):
+            main = SchemaStore(schemas.storage, TablePaths(schemas.paths.root))
+            if not _is_there(self.lock, self.name, main, self.opened):
                 raise TableNotFound(
                     f"table {self.name} was renamed or dropped by another process: nothing was changed",
                     table=str(self.name),
@@ -168,3 +175,8 @@ class SqlSchemaPublisher(SchemaPublisher):
             if schemas.paths.branch == MAIN:
                 names.replace_properties(self.name, schema)
             return True
+
+
+def _is_there(lock: SqlLock, name: Identifier, schemas: SchemaStore, opened: TableSchema) -> bool:
+    """Whether the catalog has the name and its table is the one that was opened; exact while the lock is held."""
+    return SqlNames(lock.connection, lock.key).has(name) and schemas.holds(opened.untracked)

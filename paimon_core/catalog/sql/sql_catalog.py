@@ -177,12 +177,12 @@ class SqlCatalog(Displayed, Catalog):
                 "(call drop_table)",
                 table=name,
             )
-        publishers = self._publisher(main), SqlSchemaPublisher(self.lock, main)
+        publishers = self._publisher(main, schema), SqlSchemaPublisher(self.lock, main, schema)
         return self._places.open(found, schema, *publishers, expected=expected)
 
     def _create_table(self, identifier: Identifier, schema: TableSchema, ignore_if_exists: bool) -> Table:
         """Create the schema file, then add the name."""
-        context = self._places.context(identifier, schema, self._publisher(identifier))
+        context = self._places.context(identifier, schema)
         check_definition(context)
         table_properties(schema)
         self._check_database(identifier.database)
@@ -192,8 +192,8 @@ class SqlCatalog(Displayed, Catalog):
                 self._check_no_view(identifier)
                 first = self._first_schema(context)
                 self.names.add(identifier, first)
-                schemas = SqlSchemaPublisher(self.lock, identifier)
-                return self._places.open(identifier, first, self._publisher(identifier), schemas)
+                schemas = SqlSchemaPublisher(self.lock, identifier, first)
+                return self._places.open(identifier, first, self._publisher(identifier, first), schemas)
         if ignore_if_exists:
             return self.table(str(identifier))
         is_half = has_drop_mark(self.storage, self._places.root(identifier))
@@ -321,9 +321,8 @@ class SqlCatalog(Displayed, Catalog):
         if self.names.has_view(name):
             raise AlreadyExists(f"a view with the name {name} already exists", table=str(name))
 
-    def _publisher(self, name: Identifier) -> Publisher | None:
-        return (
-            LockedPublisher(confined(self.storage, self._places.root(name)), self.lock, name)
-            if self.commits_locked
-            else None
-        )
+    def _publisher(self, name: Identifier, opened: TableSchema) -> Publisher | None:
+        if not self.commits_locked:
+            return None
+        root = self._places.root(name)
+        return LockedPublisher(confined(self.storage, root), self.lock, name, root, opened)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from paimon_core.cli.catalogs.opening import place_words
+from paimon_core.cli.catalogs.unfinished import old_unfinished, unfinished_plain, unfinished_text
 from paimon_core.cli.output.output import Output, plain, replace_file
 from paimon_core.cli.output.sentences import sentence
 from paimon_core.errors import InvalidRequest, NotFound, PaimonError
@@ -32,8 +33,8 @@ FAILED, WARNINGS, ERRORS = 1, 3, 4
 def doctor(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Print the health of tables, the worst first; with ``--fix``, run mends first and print the findings that remain.
 
-    Return 1 when a table could not be read or mended; otherwise 4 when a finding is an error, 3 when there are other
-    findings, and 0 when there are none.
+    It also names what killed copies left in the databases. Return 1 when a table could not be read or mended; otherwise
+    4 when a finding is an error, 3 when there are other findings or leftovers, and 0 when there are none.
     """
     given = [_threshold(text) for text in args.threshold]
     for number, (threshold, _) in enumerate(given):
@@ -67,12 +68,20 @@ def doctor(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     if len(found) > 1:
         texts.append(f"{len(found) - len(ill)} of {len(found)} tables have no findings")
     texts += [f"{one['table']} could not be examined: {one['error']}" for one in failures]
-    value = {"tables": [health.to_plain() for health in found], "mends": mends, "failures": failures}
+    left = old_unfinished(catalog, args.target)
+    remedy = " ".join(filter(None, ("paimon-core orphans unfinished", args.target, place)))
+    texts += [f"{unfinished_text(one)}; {remedy} --apply removes it" for one in left]
+    value = {
+        "tables": [health.to_plain() for health in found],
+        "mends": mends,
+        "failures": failures,
+        "unfinished": [unfinished_plain(one) for one in left],
+    }
     out.say("\n".join(texts) or "no tables", value)
     if failures or any("error" in one for one in mends):
         return FAILED
     severities = {finding.severity for health in ill for finding in health.findings}
-    return ERRORS if Severity.ERROR in severities else WARNINGS if severities else 0
+    return ERRORS if Severity.ERROR in severities else WARNINGS if severities or left else 0
 
 
 def top(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:

@@ -75,5 +75,5 @@ def add_age(command: argparse.ArgumentParser) -> None:
         "--older-than",
         type=duration,
         metavar="DURATION",
-        help="age such as '7 d' (default: the table's options; for orphans remove 1 d, for orphans purge 7 d)",
+        help="age such as '7 d' (default: the table's options; orphans remove and unfinished: 1 d, orphans purge: 7 d)",
     )

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 from paimon_core.cli.parsing.adding import Commands, add_command, add_limit, add_scan, add_version, add_where
 from paimon_core.cli.parsing.values import key, names, number, seconds
-from paimon_core.cli.rows import changing, copies, differences, explanations, exports, imports, queries, tails
+from paimon_core.cli.rows import (
+    changing,
+    copies,
+    differences,
+    explanations,
+    exports,
+    imports,
+    merges,
+    queries,
+    tails,
+)
 
 
 def add_rows(found: Commands) -> None:
@@ -57,11 +68,37 @@ def add_rows(found: Commands) -> None:
 
 
 def add_changes(found: Commands) -> None:
-    """Add the commands that delete and update rows."""
+    """Add the commands that delete, update and merge rows."""
     delete = add_command(found, "delete", "delete the rows that match a filter", changing.delete)
     update = add_command(found, "update", "give columns of rows new values", changing.update)
     update.add_argument("--set", action="append", default=[], metavar="COLUMN=VALUE", help="may be repeated")
     update.add_argument("--set-null", action="append", default=[], metavar="COLUMN", help="may be repeated")
+    merge = add_command(found, "merge", "update, insert and delete rows by the rows of files or a query", merges.merge)
+    merge.add_argument("source", nargs="+", metavar="FILE", help="Parquet, ORC, CSV or JSON (an object on each line)")
+    merge.add_argument(
+        "--sql", action="store_true", help="instead of files there is one SELECT of DuckDB over the tables"
+    )
+    merge.add_argument("--on", type=names, metavar="COLUMN,...", required=True, help="the columns that must be equal")
+    merge.add_argument(
+        "--matched",
+        choices=("update", "delete", "ignore"),
+        default="update",
+        help="what happens to rows that match a row of the source (default: update, of the columns that it has)",
+    )
+    merge.add_argument(
+        "--not-matched",
+        choices=("insert", "ignore"),
+        default="insert",
+        help="what happens to rows of the source that match no row (default: insert)",
+    )
+    merge.add_argument(
+        "--by-source",
+        choices=("ignore", "delete"),
+        default="ignore",
+        help="what happens to rows that match no row of the source (default: ignore)",
+    )
+    merge.add_argument("--apply", action="store_true", help="do it; without this option only count the rows")
+    _add_file_form(merge)
     for command in (delete, update):
         command.add_argument("--where", metavar="FILTER", required=True, help='the rows, such as "price > 5"')
         command.add_argument("--apply", action="store_true", help="do it; without this option only count the rows")
@@ -71,9 +108,7 @@ def add_transfers(found: Commands) -> None:
     """Add the commands that import, export and copy rows."""
     files = add_command(found, "import", "write files to a table in one commit", imports.import_files)
     files.add_argument("file", nargs="+", metavar="FILE", help="Parquet, ORC, CSV or JSON (an object on each line)")
-    files.add_argument("--format", choices=("parquet", "orc", "csv", "json"), help="default: by the name of the file")
-    files.add_argument("--file-option", action="append", default=[], metavar="KEY=VALUE", help="such as delimiter=;")
-    files.add_argument("--columns", type=names, metavar="COLUMN,...", help="the columns to read (default: all)")
+    _add_file_form(files)
     replaced = files.add_mutually_exclusive_group()
     replaced.add_argument("--overwrite", action="store_true", help="replace the rows of the table")
     replaced.add_argument(
@@ -107,3 +142,10 @@ def add_transfers(found: Commands) -> None:
     )
     copy.add_argument("--create-database", action="store_true", help="create the database if it does not exist")
     add_version(copy)
+
+
+def _add_file_form(command: argparse.ArgumentParser) -> None:
+    """Add the arguments that state what is in files."""
+    command.add_argument("--format", choices=("parquet", "orc", "csv", "json"), help="default: by the name of the file")
+    command.add_argument("--file-option", action="append", default=[], metavar="KEY=VALUE", help="such as delimiter=;")
+    command.add_argument("--columns", type=names, metavar="COLUMN,...", help="the columns to read (default: all)")

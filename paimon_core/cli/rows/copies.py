@@ -13,6 +13,7 @@ from paimon_core.cli.output.output import Output
 from paimon_core.cli.output.sentences import counted
 from paimon_core.cli.rows.exports import batches_of
 from paimon_core.cli.rows.queries import view_of
+from paimon_core.errors import CommitStateUnknown, PaimonError
 from paimon_core.options.registry import is_for_new_tables
 
 if TYPE_CHECKING:
@@ -48,7 +49,11 @@ def copy(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 
 
 def _rows_copied(source: TableView, target: Catalog, name: str) -> Table:
-    """Create a table and write the rows of a version to it; after an error the new table does not exist."""
+    """Create a table and write the rows of a version to it.
+
+    After an error the new table does not exist, unless it has a snapshot: then another process has committed to it, or
+    the commit of the copy succeeded or may have succeeded. It is kept then, and the error says so.
+    """
     schema = source.schema
     table = target.create_table(
         name,
@@ -61,7 +66,25 @@ def _rows_copied(source: TableView, target: Catalog, name: str) -> Table:
     try:
         scan = source.scan()
         table.write(pa.RecordBatchReader.from_batches(scan.schema, batches_of(scan, "copy")))
-    except BaseException:
-        target.drop_table(name, ignore_if_missing=True)
+    except BaseException as error:
+        kept = _reason_to_keep(table, error)
+        if not kept:
+            target.drop_table(name, ignore_if_missing=True)
+            raise
+        note = f"table {name} was created and is kept: {kept}"
+        if isinstance(error, PaimonError):
+            raise type(error)(f"{error.message}; {note}", **error.facts) from error
+        error.add_note(note)
         raise
     return table
+
+
+def _reason_to_keep(table: Table, error: BaseException) -> str:
+    """Return why a new table must not be dropped after an error; "" when it may be dropped."""
+    if isinstance(error, CommitStateUnknown):
+        return "it is not known whether its rows were committed"
+    try:
+        latest = table.latest_snapshot()
+    except PaimonError as problem:  # also TableNotFound: another process has dropped or replaced it
+        return f"its state cannot be read ({problem})"
+    return "" if latest is None else f"it has snapshot {latest.id} of user {latest.commit_user}"

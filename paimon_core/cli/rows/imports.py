@@ -39,7 +39,7 @@ def import_files(catalog: Catalog, args: argparse.Namespace, out: Output) -> int
     from paimon_core.files.splits import cut_files, list_files
 
     table = table_of(catalog, args)
-    form = FileFormat.of(args.format or kind_of(args.file[0]), _options(args.file_option))
+    form = FileFormat.of(args.format or kind_of(args.file[0]), file_options(args.file_option))
     fields = written_fields(table.schema, args.columns, table.name)
     rejects = None if args.rejects is None else Rejects(args.rejects, form)
     receive = None if rejects is None else rejects.add
@@ -85,6 +85,7 @@ def _commit(table: Table, batches: Iterator[pa.RecordBatch], args: argparse.Name
     return table.overwrite(data, args.overwrite_where) if is_overwrite else table.write(data)
 
 
-def _options(texts: list[str]) -> dict[str, Any]:
+def file_options(texts: list[str]) -> dict[str, Any]:
+    """Return the values of ``--file-option``; true and false become booleans."""
     found = key_values("--file-option", texts)
     return {key: {"true": True, "false": False}.get(value.lower(), value) for key, value in found.items()}

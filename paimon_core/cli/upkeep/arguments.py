@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from paimon_core.cli.catalogs.unfinished import unfinished
 from paimon_core.cli.parsing.adding import Commands, add_age, add_command, add_group, add_where
 from paimon_core.cli.parsing.values import duration, moment, number, partition
 from paimon_core.cli.upkeep import partitions, plans, rewrites, stored_files
@@ -137,6 +138,16 @@ def add_files(found: Commands) -> None:
         lambda t, a: t.maintenance.plan_quarantine_purge(**_given(a)),
     )
     add_age(purge)
+    leftovers = add_command(
+        orphans,
+        "unfinished",
+        "list or remove the hidden directories that killed copies by reference left",
+        unfinished,
+        table=False,
+    )
+    leftovers.add_argument("database", nargs="?", help="default: all databases")
+    leftovers.add_argument("--apply", action="store_true", help="remove them; without this option they are only listed")
+    add_age(leftovers)
     add_command(found, "consumers", "list the consumers (streaming readers) of a table", stored_files.list_consumers)
     add_planned(
         found,

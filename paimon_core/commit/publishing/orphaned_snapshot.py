@@ -31,7 +31,7 @@ def follows(base: Base, snapshot: Snapshot) -> bool:
         try:
             if base.snapshot is not None and base.is_current():
                 return True
-            if base.context.snapshots.publisher is None and not is_same_table(base.context):
+            if not is_same_table(base.context):
                 return False
             return _is_built_on(base, snapshot)
         except (StorageError, CorruptTable, SnapshotNotFound) as error:

@@ -50,7 +50,12 @@ def publish(base: Base, snapshot: Snapshot) -> bool:
     if not created:
         return False
     if not follows(base, snapshot):
-        withdraw(base.context, snapshot)
+        try:
+            withdraw(base.context, snapshot)
+        except CommitStateUnknown:
+            if doubt is None:  # a drop may have deleted the snapshot: then nothing is committed
+                check_same_table(base.context)
+            raise
         # An earlier request may have created the snapshot in the chain, and the snapshot may have expired.
         if doubt is not None:
             raise unknown_outcome(base.context, snapshot, doubt)

@@ -1,6 +1,10 @@
 """Sum and product of FLOAT and DOUBLE, strictly from first to last in the column's own width (format 9.5).
 
 The order of floating-point operations affects the last bits, so reductions that combine values pairwise cannot be used.
+
+A result that is computed and is NaN has the bits of the canonical NaN, because processors choose the bits of a NaN by
+the order and the number of the operands. A single added value is a result without a computation, and keeps its bits. So
+the result is the same whichever rows are merged first.
 """
 
 from __future__ import annotations
@@ -46,7 +50,11 @@ class FloatProduct:
         values = raw(array, array.type.to_pandas_dtype())
         with np.errstate(all="ignore"):
             products, known = left_to_right(
-                values, groups, retracts, add=lambda a, b: (a * b, None), take_back=lambda a, b: (a / b, None)
+                values,
+                groups,
+                retracts,
+                add=lambda a, b: (_one_nan(a * b), None),
+                take_back=lambda a, b: (_one_nan(a / b), None),
             )
         return column_of(products, array.type, known)
 
@@ -55,12 +63,19 @@ def _in_order(
     operation: np.ufunc, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None
 ) -> pa.ChunkedArray:
     """Return one result per group; a retracted value is negated first."""
-    array = contiguous(column)
+    array, valid = contiguous(column), valid_rows(column)
     values = raw(array, array.type.to_pandas_dtype())
 
     def read(rows: Positions) -> Numbers:
         chosen = taken(values, rows)
-        return chosen if retracts is None else np.where(retracts[rows], -chosen, chosen)
+        return chosen if retracts is None else np.where(retracts[rows], _one_nan(-chosen), chosen)
 
-    results, known = reduced(operation, read, groups, valid_rows(column))
+    results, known = reduced(operation, read, groups, valid)
+    if np.isnan(results).any():  # what became NaN stays NaN, so without NaN in the results there was none
+        results, known = reduced(operation, read, groups, valid, _one_nan)
     return pa.chunked_array([column_of(results, array.type, known)])
+
+
+def _one_nan(values: Numbers) -> Numbers:
+    """Replace every NaN by the canonical one."""
+    return np.where(np.isnan(values), values.dtype.type(np.nan), values)

@@ -16,19 +16,24 @@ from paimon_core.lsm.key_groups import Groups
 
 Read = Callable[[Positions], Numbers]
 """Returns the values of rows in an array of its own; arbitrary values for nulls."""
+Tidy = Callable[[Numbers], Numbers]
+"""Returns results in the form in which they are stored."""
 
 
-def reduced(operation: np.ufunc, read: Read, groups: Groups, valid: Flags | None) -> tuple[Numbers, Valid | None]:
+def reduced(
+    operation: np.ufunc, read: Read, groups: Groups, valid: Flags | None, tidy: Tidy | None = None
+) -> tuple[Numbers, Valid | None]:
     """Return (results, valid): one value per group, arbitrary for null, and which are not null; None: all are.
 
     ``valid``: one boolean per row, false for null; None: no value is null. Nulls are left out, and a group without
-    other values is null. Errors of floats, such as overflows, are ordinary results.
+    other values is null. Errors of floats, such as overflows, are ordinary results. ``tidy`` is applied to what the
+    operation returns for two values, but not to a single value.
     """
     if not groups.has_empty:
         with np.errstate(all="ignore"):
-            return _of_filled(operation, read, groups, valid)
+            return _of_filled(operation, read, groups, valid, tidy)
     filled = groups.lengths > 0
-    some, found = reduced(operation, read, groups.keep(filled), valid)
+    some, found = reduced(operation, read, groups.keep(filled), valid, tidy)
     results = np.zeros(len(groups), some.dtype)
     results[filled] = some
     known = filled.copy()
@@ -37,7 +42,9 @@ def reduced(operation: np.ufunc, read: Read, groups: Groups, valid: Flags | None
     return results, known
 
 
-def _of_filled(operation: np.ufunc, read: Read, groups: Groups, valid: Flags | None) -> tuple[Numbers, Valid | None]:
+def _of_filled(
+    operation: np.ufunc, read: Read, groups: Groups, valid: Flags | None, tidy: Tidy | None
+) -> tuple[Numbers, Valid | None]:
     versions = groups.versions
     results = read(versions.first)
     known = None if valid is None else valid[versions.first]
@@ -47,6 +54,7 @@ def _of_filled(operation: np.ufunc, read: Read, groups: Groups, valid: Flags | N
             numbers, rows = numbers[counts], rows[counts]
         values = read(rows)
         combined = operation(earlier := taken(results, numbers), values, out=earlier)
+        combined = combined if tidy is None else tidy(combined)
         if known is not None:
             combined = np.where(known[numbers], combined, values)
             known[numbers] = True
@@ -59,4 +67,6 @@ def _of_filled(operation: np.ufunc, read: Read, groups: Groups, valid: Flags | N
         known[numbers[begins]] = True
         numbers, rows = np.delete(numbers, begins), np.delete(rows, begins)
     operation.at(results, numbers, read(rows))
+    if tidy is not None:
+        results[numbers] = tidy(results[numbers])
     return results, known

@@ -148,6 +148,8 @@ def _check_in_history(context: TableContext, branch: TableContext, last: Snapsho
 
 def _new_schemas(context: TableContext, branch: TableContext) -> tuple[TableSchema, ...]:
     target_ids, source_ids = context.schemas.ids(), branch.schemas.ids()
+    if not source_ids:
+        raise context.branches.not_found(branch.branch)
     first = source_ids[0]
     for schema_id in target_ids:
         if schema_id >= first and (

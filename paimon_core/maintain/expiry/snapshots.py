@@ -57,6 +57,7 @@ from paimon_core.metadata.data_file import FileSource
 from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.read_again import read_again
 from paimon_core.metadata.stores.snapshot_store import EARLIEST
+from paimon_core.metadata.table_identity import check_same_table
 
 OPERATION = "expire-snapshots"
 
@@ -116,6 +117,7 @@ def expire(
     if expiry is None:
         earliest = chosen.first_kept.id if chosen.first_kept else None
         if earliest is not None and not dry_run and not context.storage.exists(context.paths.hint(EARLIEST)):
+            check_same_table(context)
             context.snapshots.write_earliest_hint(earliest)
         return ExpireReport(context.name, earliest=earliest, dry_run=dry_run, protected=chosen.protected)
     if dry_run:
@@ -246,6 +248,7 @@ def _carry_out(
     """
     if not context.snapshots.is_live(expiry.first_kept):
         return ExpireReport(context.name, protected=expiry.protected)
+    check_same_table(context)  # from here on, only ids of snapshots are used
     if decoupled:
         for snapshot in expiry.expired:
             context.changelogs.create(snapshot)

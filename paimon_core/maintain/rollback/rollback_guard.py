@@ -22,7 +22,7 @@ GUARD = "paimon-core-rollback-"
 
 
 def delete_below(context: TableContext, expired: Sequence[Snapshot], first_kept: Snapshot) -> bool:
-    """Delete the snapshot files of ``expired``, lowest first; return whether ``first_kept`` existed all the time.
+    """Delete the snapshot files of ``expired``, lowest first; return whether ``first_kept`` was live all the time.
 
     If the result is False, the caller must keep the files of the expired snapshots: some of them may be live again.
     Raises TableNotFound when there is no snapshot left because the table was dropped or re-created.
@@ -30,7 +30,7 @@ def delete_below(context: TableContext, expired: Sequence[Snapshot], first_kept:
     snapshots = context.snapshots
     for snapshot in expired:
         snapshots.delete([snapshot.id])
-        if not snapshots.exists(first_kept.id):
+        if not snapshots.is_live(first_kept):  # rolled back, or the id is the id of a snapshot of another table
             is_running = any(name.startswith(GUARD) for name in context.tags.names())
             if not is_running and not snapshots.ids():
                 recreate(context, snapshot)

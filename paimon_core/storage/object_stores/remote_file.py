@@ -234,10 +234,6 @@ class RemoteReader(io.RawIOBase):
 class RemoteInput(pa.PythonFile):  # type: ignore[misc]
     """A ``RemoteReader`` as an Arrow stream."""
 
-    def __new__(cls, reader: RemoteReader) -> RemoteInput:  # noqa: D102 - Arrow opens the file here
-        stream: RemoteInput = pa.PythonFile.__new__(cls, reader, mode="r")
-        return stream
-
     def __init__(self, reader: RemoteReader) -> None:
         self._reader = reader
 

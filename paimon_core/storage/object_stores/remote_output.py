@@ -100,10 +100,6 @@ class RemoteWriter(io.RawIOBase):
 class RemoteOutput(pa.PythonFile):  # type: ignore[misc]
     """A ``RemoteWriter`` as an Arrow stream; an exception in its ``with`` block discards the file."""
 
-    def __new__(cls, writer: RemoteWriter) -> RemoteOutput:  # noqa: D102 - Arrow opens the file here
-        stream: RemoteOutput = pa.PythonFile.__new__(cls, writer, mode="w")
-        return stream
-
     def __init__(self, writer: RemoteWriter) -> None:
         self._writer = writer
 

@@ -13,7 +13,7 @@ from paimon_core.maintain.branches.rename import rename_branch
 from paimon_core.maintain.tags.operations import create_tag, delete_tag
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.metadata.table_identity import same_table, table_to_change
+from paimon_core.metadata.table_identity import changing_same_table, same_table
 from paimon_core.table.summaries import place
 
 _LOG = logging.getLogger(__name__)
@@ -41,14 +41,15 @@ class Branches(Displayed):
         SnapshotNotFound with ``from_latest`` for a table without snapshots, and InvalidRequest for an invalid name or
         when both arguments are given.
         """
-        context = table_to_change(self.context)
-        if from_latest:
-            if tag is not None:
-                raise InvalidRequest(f"branch {name!r}: give either tag or from_latest", branch=name)
-            self._create_from_latest(context, name)
-            return
-        create_branch(context, name, tag)
-        if tag is None and context.snapshots.latest() is not None:
+        if from_latest and tag is not None:
+            raise InvalidRequest(f"branch {name!r}: give either tag or from_latest", branch=name)
+        with changing_same_table(self.context) as context:
+            if from_latest:
+                self._create_from_latest(context, name)
+                return
+            create_branch(context, name, tag)
+            has_no_rows = tag is None and context.snapshots.latest() is not None
+        if has_no_rows:
             _LOG.warning(
                 "branch %s of table %s has no rows: pass tag, or from_latest=True, to start with rows",
                 name,
@@ -78,7 +79,8 @@ class Branches(Displayed):
         AlreadyExists for a ``new_name`` that exists, InvalidRequest for an invalid name, and CommitConflict when a
         concurrent writer committed to the branch.
         """
-        rename_branch(table_to_change(self.context), name, new_name)
+        with changing_same_table(self.context) as context:
+            rename_branch(context, name, new_name)
 
     def delete(self, name: str) -> None:
         """Delete a branch; data files that only this branch used become orphans.
@@ -86,7 +88,8 @@ class Branches(Displayed):
         ``maintenance.plan_branch_deletion`` shows which files would be deleted. Raises BranchNotFound for an unknown
         branch, InvalidRequest for main.
         """
-        delete_branch(table_to_change(self.context), name)
+        with changing_same_table(self.context) as context:
+            delete_branch(context, name)
 
     def fast_forward(self, name: str) -> Snapshot:
         """Add the snapshots, schemas and tags of branch ``name`` to this branch; return its new latest snapshot.
@@ -96,4 +99,5 @@ class Branches(Displayed):
         branch has changed since ``name`` was created; BranchNotFound for an unknown branch; InvalidRequest for a branch
         without snapshots and for this branch; CommitStateUnknown, after which the call must be repeated.
         """
-        return fast_forward(table_to_change(self.context), name)
+        with changing_same_table(self.context) as context:
+            return fast_forward(context, name)

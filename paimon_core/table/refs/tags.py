@@ -20,7 +20,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.tag_store import Tag
-from paimon_core.metadata.table_identity import same_table, table_to_change, within_same_table
+from paimon_core.metadata.table_identity import changing_same_table, same_table, within_same_table
 from paimon_core.table.summaries import place
 
 _Time = datetime.datetime | int
@@ -64,10 +64,10 @@ class Tags(Displayed):
             mark = None if watermark is None else whole("watermark", watermark)
             with within_same_table(self.context):
                 target = time_travel.tag_source(self.context, millis, mark)
-            return create_tag(table_to_change(self.context), name, target, retained)
-        return self._tag_snapshot(
-            snapshot, lambda target: create_tag(table_to_change(self.context), name, target, retained)
-        )
+            with changing_same_table(self.context) as context:
+                return create_tag(context, name, target, retained)
+        with changing_same_table(self.context) as context:
+            return self._tag_snapshot(snapshot, lambda target: create_tag(context, name, target, retained))
 
     def rename(self, name: str, new_name: str) -> Tag:
         """Rename a tag; raises TagNotFound for an unknown ``name``, InvalidRequest for an invalid ``new_name``.
@@ -75,7 +75,8 @@ class Tags(Displayed):
         When a tag with the new name exists, it is not changed, and AlreadyExists is raised. Renaming a tag to its own
         name changes nothing. After a crash the tag may have both names; the same call then completes the rename.
         """
-        return rename_tag(table_to_change(self.context), name, new_name)
+        with changing_same_table(self.context) as context:
+            return rename_tag(context, name, new_name)
 
     def replace(self, name: str, snapshot: int | None = None, *, keep_for: datetime.timedelta | None = None) -> Tag:
         """Make an existing tag refer to another snapshot, in one atomic step.
@@ -85,9 +86,8 @@ class Tags(Displayed):
         an unknown tag, SnapshotNotFound when there is no such snapshot, InvalidRequest for a wrong argument.
         """
         retained = None if keep_for is None else self._retained(name, keep_for)
-        return self._tag_snapshot(
-            snapshot, lambda target: replace_tag(table_to_change(self.context), name, target, retained)
-        )
+        with changing_same_table(self.context) as context:
+            return self._tag_snapshot(snapshot, lambda target: replace_tag(context, name, target, retained))
 
     def list(self) -> list[Tag]:
         """Return all tags, sorted by name."""
@@ -99,13 +99,15 @@ class Tags(Displayed):
 
     def delete(self, name: str) -> None:
         """Delete a tag, and the files that only this tag used; raises TagNotFound when the tag does not exist."""
-        delete_tag(table_to_change(self.context), name)
+        with changing_same_table(self.context) as context:
+            delete_tag(context, name)
 
     def expire(self, *, older_than: datetime.timedelta | None = None) -> tuple[str, ...]:
         """Delete the tags whose retention time is over, and the tags older than ``older_than``; return their names."""
         now = clock.now_millis()
         created_before = None if older_than is None else now - as_millis("older_than", older_than)
-        return tuple(expire_tags(table_to_change(self.context), now, older_than_millis=created_before))
+        with changing_same_table(self.context) as context:
+            return tuple(expire_tags(context, now, older_than_millis=created_before))
 
     def create_due(self) -> tuple[Tag, ...]:
         """Create the automatic tags that are due now; return the new tags.
@@ -113,7 +115,8 @@ class Tags(Displayed):
         Every commit also creates due tags unless the table is write-only. Raises InvalidRequest for options that
         contradict each other.
         """
-        return tuple(create_due_tags(table_to_change(self.context)))
+        with changing_same_table(self.context) as context:
+            return tuple(create_due_tags(context))
 
     def _tag_snapshot(self, snapshot: int | None, tag: Callable[[Snapshot], Tag]) -> Tag:
         """Call ``tag`` with the snapshot; if the latest snapshot expires before it is tagged, use a newer snapshot."""

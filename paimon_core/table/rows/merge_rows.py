@@ -176,8 +176,11 @@ class Merge:
         schema = pa.schema([f.arrow for f in self.context.schema.fields])
         return literal_bytes(schema, {c: v for c, v in values.items() if not callable(v)})
 
-    def write_inserts(self, writer: TableWriter) -> None:
-        """Write the rows of the source that match no row of the table, as the clauses ``not_matched`` state."""
+    def inserts(self) -> list[Flags]:
+        """Return for each clause ``not_matched`` which rows of the source it inserts; call it after ``changes``.
+
+        Raises InvalidRequest when a table with a primary key would get several new rows with the same key.
+        """
         number = self.source.key_of_row
         left = np.ones(len(number), np.bool_)
         left[number >= 0] = ~self._matched[number[number >= 0]]
@@ -187,7 +190,11 @@ class Merge:
             left &= ~chosen[-1]
         if chosen:
             self._check_new_keys(np.logical_or.reduce(chosen))
-        for clause, here in zip(self.clauses.not_matched, chosen, strict=True):
+        return chosen
+
+    def write_inserts(self, writer: TableWriter) -> None:
+        """Write the rows of the source that match no row of the table, as the clauses ``not_matched`` state."""
+        for clause, here in zip(self.clauses.not_matched, self.inserts(), strict=True):
             places = np.flatnonzero(here)
             whole = any(map(callable, (clause.values or {}).values()))  # a function gets all rows of the clause at once
             sizes = self._source_sizes[places] + self._literal_bytes(clause.values or {})

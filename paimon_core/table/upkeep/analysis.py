@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 
 from paimon_core.commit.changes import Change
 from paimon_core.commit.committer import commit_changes
-from paimon_core.errors import CommitConflict, SchemaMismatch
+from paimon_core.errors import CommitConflict, SchemaMismatch, TableNotFound
 from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.statistics import ColumnStatistics, Statistics
-from paimon_core.metadata.table_identity import table_to_change
+from paimon_core.metadata.table_identity import changing_same_table, table_to_change
 from paimon_core.query.scan_options import ALL_ROWS
 from paimon_core.schema import DataField
 from paimon_core.storage.paths import FileNames
@@ -49,10 +49,15 @@ _EPOCH = datetime.date(1970, 1, 1)
 def analyze(request: CommitRequest, columns: Sequence[str] | None) -> Snapshot | None:
     """Compute the statistics of the latest snapshot, for columns of the latest schema, and commit them.
 
-    Returns None for a table without snapshots. When the commit fails with CommitConflict, the statistics file is
-    deleted. Raises SchemaMismatch for unknown columns and for columns of nested types or VARIANT, CommitConflict when
-    the schema changed during the call.
+    Returns None for a table without snapshots. When the commit fails with CommitConflict or TableNotFound, the
+    statistics file is deleted. Raises SchemaMismatch for unknown columns and for columns of nested types or VARIANT,
+    CommitConflict when the schema changed during the call.
     """
+    with changing_same_table(request.context, guarded=False):
+        return _analyzed(request, columns)
+
+
+def _analyzed(request: CommitRequest, columns: Sequence[str] | None) -> Snapshot | None:
     view = TableView(request.context).refresh()
     context = view.context
     chosen = _fields_to_analyze(view, columns)
@@ -68,7 +73,7 @@ def analyze(request: CommitRequest, columns: Sequence[str] | None) -> Snapshot |
     change = Change(CommitKind.ANALYZE, (), statistics=name, statistics_schema=statistics.schema_id)
     try:
         return commit_changes([change], context, request.author())[-1]
-    except CommitConflict:
+    except (CommitConflict, TableNotFound):
         with contextlib.suppress(OSError):
             context.storage.delete([context.paths.statistics(name)])
         raise

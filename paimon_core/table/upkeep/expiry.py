@@ -6,6 +6,7 @@ checks and applies.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from paimon_core.maintain.tags import expiry as tag_expiry
 from paimon_core.metadata import clock
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.consumer_store import Consumer
-from paimon_core.metadata.table_identity import table_to_change
+from paimon_core.metadata.table_identity import changing_same_table
 
 APPLY: Mapping[str, Callable[[TableContext, Plan], Any]] = {
     expire.OPERATION: expire.apply_snapshot_expiry,
@@ -41,9 +42,12 @@ class Expiry:
 
     context: TableContext
 
-    def _checked_context(self) -> TableContext:
-        """Return the context; raises TableNotFound when the table was dropped or re-created."""
-        return table_to_change(self.context)
+    def _reading(self) -> contextlib.AbstractContextManager[TableContext]:
+        """Return a context for reads, and for changes of files with unique names.
+
+        It raises TableNotFound when the table was dropped or re-created, also during the block.
+        """
+        return changing_same_table(self.context, guarded=False)
 
     def plan_snapshot_expiry(
         self,
@@ -58,9 +62,9 @@ class Expiry:
         The defaults are the same as for ``Table.expire_snapshots``. Raises InvalidRequest for a wrong argument, and
         CorruptTable, which names the file, for a file that cannot be read.
         """
-        context = self._checked_context()
-        snapshots, lasting = requested_retentions(context, keep_last, keep_max, older_than, limit)
-        return expire.plan_snapshot_expiry(context, snapshots, decoupled=lasting is not None)
+        with self._reading() as context:
+            snapshots, lasting = requested_retentions(context, keep_last, keep_max, older_than, limit)
+            return expire.plan_snapshot_expiry(context, snapshots, decoupled=lasting is not None)
 
     def plan_changelog_expiry(
         self,
@@ -75,8 +79,8 @@ class Expiry:
         Defaults come from the options ``changelog.num-retained.min/max`` and ``changelog.time-retained``, and from the
         options for snapshots. Raises InvalidRequest for a wrong argument, CorruptTable for a file that cannot be read.
         """
-        context, now = self._checked_context(), clock.now_millis()
-        snapshots, lasting = retentions(context, now)
+        now = clock.now_millis()
+        snapshots, lasting = retentions(self.context, now)
         usual = lasting or snapshots
         most = at_least_one("keep_max", keep_max, usual.retain_max)
         age = None if older_than is None else as_millis("older_than", older_than)
@@ -86,7 +90,8 @@ class Expiry:
             usual.older_than_millis if age is None else age_limit_millis(now, age),
             at_least_one("limit", limit, usual.limit),
         )
-        return changelogs.plan_changelog_expiry(context, retention)
+        with self._reading() as context:
+            return changelogs.plan_changelog_expiry(context, retention)
 
     def plan_partition_expiry(
         self,
@@ -101,20 +106,20 @@ class Expiry:
         as protected. Raises InvalidRequest for a wrong argument and for a table without partitions or without a
         lifetime, UnsupportedFeature for a time format that is not supported.
         """
-        return partitions.plan_partition_expiry(
-            self._checked_context(),
-            now_millis=clock.now_millis(),
-            lifetime_millis=None if older_than is None else as_millis("older_than", older_than),
-            strategy=strategy,
-            limit=None if limit is None else at_least_one("limit", limit, 1),
-        )
+        with self._reading() as context:
+            return partitions.plan_partition_expiry(
+                context,
+                now_millis=clock.now_millis(),
+                lifetime_millis=None if older_than is None else as_millis("older_than", older_than),
+                strategy=strategy,
+                limit=None if limit is None else at_least_one("limit", limit, 1),
+            )
 
     def plan_consumer_expiry(self, *, older_than: datetime.timedelta | None = None) -> Plan:
         """Plan to delete consumers that were not updated for ``older_than`` (default: ``consumer.expiration-time``)."""
         millis = None if older_than is None else as_millis("older_than", older_than)
-        return consumers.plan_consumer_expiry(
-            self._checked_context(), now_millis=clock.now_millis(), lifetime_millis=millis
-        )
+        with self._reading() as context:
+            return consumers.plan_consumer_expiry(context, now_millis=clock.now_millis(), lifetime_millis=millis)
 
     def plan_tag_expiry(self, *, older_than: datetime.timedelta | None = None) -> Plan:
         """Plan to delete the tags whose retention time is over, and tags older than ``older_than``, with their files.
@@ -125,14 +130,16 @@ class Expiry:
         """
         now = clock.now_millis()
         created_before = None if older_than is None else now - as_millis("older_than", older_than)
-        return tag_expiry.plan_tag_expiry(self._checked_context(), now_millis=now, older_than_millis=created_before)
+        with self._reading() as context:
+            return tag_expiry.plan_tag_expiry(context, now_millis=now, older_than_millis=created_before)
 
     def consumers(self) -> list[Consumer]:
         """Return the consumers, sorted by name, each with the first snapshot that it has not read.
 
         Raises CorruptTable for a damaged consumer file.
         """
-        return self._checked_context().consumers.list()
+        with self._reading() as context:
+            return context.consumers.list()
 
     def reset_consumer(self, name: str, next_snapshot: int | None = None) -> None:
         """Set the next snapshot of a consumer; None deletes the consumer.
@@ -140,10 +147,11 @@ class Expiry:
         Raises NotFound when the consumer to delete does not exist, InvalidRequest for a number that is not a snapshot
         id.
         """
-        if next_snapshot is None:
-            self._checked_context().consumers.delete(name)
-        else:
-            self._checked_context().consumers.reset(name, next_snapshot)
+        with changing_same_table(self.context) as context:
+            if next_snapshot is None:
+                context.consumers.delete(name)
+            else:
+                context.consumers.reset(name, next_snapshot)
 
     def mark_done(self, *partitions: Mapping[str, Any]) -> tuple[str, ...]:
         """Write into each partition a file that marks the partition as complete (format 16.8); return the files' paths.
@@ -154,7 +162,8 @@ class Expiry:
         """
         if not partitions:
             raise InvalidRequest("mark_done needs one or more partitions, such as {'dt': '2024-01-01'}")
-        return mark_done(self._checked_context(), partitions, clock.now_millis())
+        with changing_same_table(self.context) as context:
+            return mark_done(context, partitions, clock.now_millis())
 
 
 def requested_retentions(

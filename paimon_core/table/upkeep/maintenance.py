@@ -18,17 +18,18 @@ from paimon_core.errors import InvalidRequest
 from paimon_core.fsck.check import check
 from paimon_core.fsck.finding import Report
 from paimon_core.maintain.branches import operations as branches
-from paimon_core.maintain.expiry import partitions
+from paimon_core.maintain.expiry import consumers, partitions
 from paimon_core.maintain.orphans import quarantine
 from paimon_core.maintain.orphans import removal as orphans
 from paimon_core.maintain.planning.plan import Plan
 from paimon_core.maintain.repair import hints, missing_files, repair
 from paimon_core.maintain.rollback import rollback
+from paimon_core.maintain.tags import expiry as tag_expiry
 from paimon_core.maintain.tags import operations as tags
 from paimon_core.metadata import clock
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.metadata.table_identity import check_not_another
+from paimon_core.metadata.table_identity import changing_same_table, check_not_another
 from paimon_core.table.refs.tags import rollback_target
 from paimon_core.table.upkeep import expiry
 
@@ -45,6 +46,11 @@ APPLY: Mapping[str, Callable[[TableContext, Plan], Any]] = MappingProxyType(
     }
 )
 """The functions that apply a plan, by the plan's operation."""
+_NAMES_ARE_SHARED = frozenset(
+    {repair.OPERATION, rollback.OPERATION, tags.OPERATION, branches.OPERATION}
+    | {consumers.OPERATION, tag_expiry.OPERATION}
+)
+"""The operations on few files whose names another table may have too; other plans delete files with unique names."""
 _DAY = datetime.timedelta(days=1)
 _WEEK = datetime.timedelta(days=7)
 
@@ -69,8 +75,8 @@ class Maintenance(Displayed, expiry.Expiry):
         if not isinstance(plan, Plan) or plan.operation not in APPLY:
             known = ", ".join(sorted(APPLY))
             raise InvalidRequest(f"apply takes a plan to {known}, not {plan!r:.80}")
-        context = self._checked_context()
-        report = APPLY[plan.operation](context, plan)
+        with changing_same_table(self.context, guarded=plan.operation in _NAMES_ARE_SHARED) as context:
+            report = APPLY[plan.operation](context, plan)
         committed = report.missing if isinstance(report, repair.RepairReport) else report
         if isinstance(committed, missing_files.MissingReport | partitions.PartitionReport) and committed.snapshot:
             self.settle(committed.snapshot)
@@ -87,33 +93,39 @@ class Maintenance(Displayed, expiry.Expiry):
         of a file to its commit. ``mode``: "quarantine" or "delete"; ``without_snapshots``: also remove the files of a
         table without snapshots. Raises InvalidRequest, and CorruptTable when the references cannot be determined.
         """
-        return orphans.plan_orphan_removal(
-            self._checked_context(),
-            older_than_millis=as_millis("older_than", older_than),
-            mode=mode,
-            without_snapshots=without_snapshots,
-        )
+        with self._reading() as context:
+            return orphans.plan_orphan_removal(
+                context,
+                older_than_millis=as_millis("older_than", older_than),
+                mode=mode,
+                without_snapshots=without_snapshots,
+            )
 
     def quarantines(self) -> list[quarantine.Quarantine]:
         """Return the quarantines of earlier orphan removals, oldest first."""
-        return quarantine.quarantines(self._checked_context())
+        with self._reading() as context:
+            return quarantine.quarantines(context)
 
     def undo(self, quarantine_id: str) -> quarantine.UndoReport:
         """Move the files of one quarantine back, unchanged; raises NotFound for an unknown quarantine."""
-        return quarantine.undo(self._checked_context(), quarantine_id)
+        with self._reading() as context:
+            return quarantine.undo(context, quarantine_id)
 
     def plan_quarantine_purge(self, *, older_than: datetime.timedelta = _WEEK) -> Plan:
         """Plan to delete quarantines older than ``older_than``, except quarantines with a file that the table uses."""
         now = clock.now_millis()
-        return quarantine.plan_purge(self._checked_context(), as_millis("older_than", older_than), now)
+        with self._reading() as context:
+            return quarantine.plan_purge(context, as_millis("older_than", older_than), now)
 
     def plan_missing_removal(self) -> Plan:
         """Plan to remove the entries of live data files that do not exist; the rows of these files are lost."""
-        return missing_files.plan_missing_removal(self._checked_context())
+        with self._reading() as context:
+            return missing_files.plan_missing_removal(context)
 
     def plan_repair(self) -> Plan:
         """Plan to make a branch with unreadable files usable again; see ``maintain.repair.repair``."""
-        return repair.plan_repair(self._checked_context())
+        with self._reading() as context:
+            return repair.plan_repair(context)
 
     # -- rollback, tags and branches
 
@@ -131,16 +143,16 @@ class Maintenance(Displayed, expiry.Expiry):
 
         A later commit makes the plan outdated. Raises SnapshotNotFound or TagNotFound for a target that does not exist.
         """
-        return rollback.plan_rollback(
-            self._checked_context(), rollback_target(self.context, snapshot, tag, time, watermark)
-        )
+        with self._reading() as context:
+            return rollback.plan_rollback(context, rollback_target(context, snapshot, tag, time, watermark))
 
     def plan_tag_deletion(self, name: str) -> Plan:
         """Plan to delete a tag and the files that nothing else on any branch uses.
 
         Raises TagNotFound for an unknown tag, CorruptTable when a tag or snapshot cannot be read completely.
         """
-        return tags.plan_tag_deletion(self._checked_context(), name)
+        with self._reading() as context:
+            return tags.plan_tag_deletion(context, name)
 
     def plan_branch_deletion(self, name: str) -> Plan:
         """Plan to delete the metadata files of a branch; data files that only this branch used become orphans.
@@ -148,13 +160,15 @@ class Maintenance(Displayed, expiry.Expiry):
         Raises InvalidRequest for main. Raises BranchNotFound for a branch that does not exist, or that is only partly
         created or deleted: delete such a branch with ``Table.branches.delete``.
         """
-        return branches.plan_branch_deletion(self._checked_context(), name)
+        with self._reading() as context:
+            return branches.plan_branch_deletion(context, name)
 
     # -- operations that lose no rows and need no plan
 
     def compact_manifests(self) -> Snapshot | None:
         """Rewrite the manifests of the latest snapshot into fewer, larger manifests; None if nothing would change."""
-        snapshot = compact_manifests(self._checked_context())
+        with self._reading() as context:
+            snapshot = compact_manifests(context)
         if snapshot is not None:
             self.settle(snapshot)
         return snapshot
@@ -165,8 +179,11 @@ class Maintenance(Displayed, expiry.Expiry):
         Raises TableNotFound when the table was dropped or re-created; every other problem is a finding.
         """
         check_not_another(self.context)
-        return check(self.context, deep=deep)
+        report = check(self.context, deep=deep)
+        check_not_another(self.context)  # what was found may be the state of a table that was dropped meanwhile
+        return report
 
     def repair_hints(self) -> hints.HintReport:
         """Rewrite the LATEST and EARLIEST hints that are wrong or missing, in all branches (format 3.4)."""
-        return hints.repair_hints(self._checked_context())
+        with changing_same_table(self.context) as context:
+            return hints.repair_hints(context)

@@ -7,6 +7,7 @@ import platform
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from paimon_core.health.plan.policy import Policy
 from paimon_core.health.plan.sampled import with_sampled_keys
 from paimon_core.health.plan.works import Work, works_of
 from paimon_core.metadata import clock
+from paimon_core.metadata.table_identity import unless_dropped
 from paimon_core.table.upkeep.maintenance_report import MaintenanceReport
 from paimon_core.table.upkeep.plan_run import PlanRun
 
@@ -211,7 +213,8 @@ def plan_tables(
     failures = dict(unreadable or {})
     for table in tables:
         try:
-            found = works_of(table.context, table.latest_snapshot(), measured, actions)
+            examine = partial(works_of, table.context, table.latest_snapshot(), measured, actions)
+            found = unless_dropped(table.context, examine)
         except PaimonError as error:
             if raises:
                 raise

@@ -16,13 +16,6 @@ SCHEMA = pa.schema([pa.field("id", pa.int64(), False), ("v", pa.int32()), ("s", 
 
 
 @pytest.fixture
-def catalog(tmp_path):
-    found = paimon.open_catalog(tmp_path)
-    found.create_database("db")
-    return found
-
-
-@pytest.fixture
 def table(catalog):
     return catalog.create_table("db.t", SCHEMA, **KEYED)
 

@@ -19,13 +19,6 @@ NIGHT = datetime.datetime(2020, 1, 1)
 LATE = datetime.datetime(9999, 1, 1)
 
 
-@pytest.fixture
-def catalog(tmp_path):
-    found = paimon.open_catalog(tmp_path)
-    found.create_database("db")
-    return found
-
-
 def written(catalog, kind, *values, name="db.t", **options):
     table = catalog.create_table(name, {"id": "BIGINT", "v": kind}, options={"bucket": "-1", **options})
     for value in values:

@@ -7,7 +7,6 @@ import pytest
 from paimon_core.codec.avro.container import write_avro
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import CommitConflict
-from paimon_core.metadata.context import TableContext
 from tests.support.commits import commit
 from tests.support.fake_tables import append, fake_file, fake_table, message, partition
 
@@ -16,8 +15,7 @@ OPTION = "commit.strict-mode.last-safe-snapshot"
 
 def strict(context, safe):
     """Return the same table with the option."""
-    schema = dataclasses.replace(context.schema, options={**context.schema.options, OPTION: str(safe)})
-    return TableContext.of(context.name, context.storage, context.paths.root, schema)
+    return context.with_dynamic({OPTION: str(safe)})
 
 
 def compacted(context, user="other", of="a"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-import paimon_core as paimon
 from paimon_core import col
 from paimon_core.alter.changes import RemoveOption, RenameColumn, SetOption
 from paimon_core.errors import CommitConflict
@@ -15,13 +14,6 @@ from paimon_core.maintain import file_indexes
 SCHEMA = pa.schema([("k", pa.int64()), ("a", pa.string())])
 BITMAP = "file-index.bitmap.columns"
 BESIDE = {"file-index.in-manifest-threshold": "0 b"}
-
-
-@pytest.fixture
-def catalog(tmp_path):
-    catalog = paimon.open_catalog(str(tmp_path))
-    catalog.create_database("db")
-    return catalog
 
 
 def written(catalog, options, **more):

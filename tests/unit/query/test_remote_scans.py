@@ -5,7 +5,6 @@ import threading
 import pyarrow as pa
 import pytest
 
-import paimon_core as paimon
 from paimon_core.errors import SnapshotNotFound, TableNotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
@@ -19,13 +18,6 @@ class Remote(FaultyStorage):
     @property
     def is_remote(self):
         return True
-
-
-@pytest.fixture
-def catalog(tmp_path):
-    made = paimon.open_catalog(str(tmp_path))
-    made.create_database("db")
-    return made
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import os
 import pyarrow as pa
 import pytest
 
-import paimon_core as paimon
 from paimon_core import col
 from paimon_core.alter.changes import AddColumn, RemoveOption, RenameColumn, SetOption, UpdateType
 from paimon_core.datafile.parquet.parquet_input import ParquetInput
@@ -21,13 +20,6 @@ BLOOM = {"file-index.bloom-filter.columns": "a", "file-index.bloom-filter.a.item
 BITMAP = {"file-index.bitmap.columns": "a"}
 BSI = {"file-index.bsi.columns": "k"}
 BESIDE = {"file-index.in-manifest-threshold": "0 b"}
-
-
-@pytest.fixture
-def catalog(tmp_path):
-    catalog = paimon.open_catalog(str(tmp_path))
-    catalog.create_database("db")
-    return catalog
 
 
 def create(catalog, options, **more):

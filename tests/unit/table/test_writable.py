@@ -10,13 +10,6 @@ SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string())])
 
 
 @pytest.fixture
-def catalog(tmp_path):
-    made = paimon.open_catalog(str(tmp_path))
-    made.create_database("db")
-    return made
-
-
-@pytest.fixture
 def table(catalog):
     return catalog.create_table("db.t", SCHEMA, primary_key=["k"], options={"bucket": "1", "write-only": "true"})
 

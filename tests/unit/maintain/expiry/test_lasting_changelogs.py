@@ -166,8 +166,7 @@ def test_a_consumer_protects_changelogs_and_with_changelog_only_no_snapshots():
     context.consumers.reset("slow", 2)
     expire_all(context, decoupled=True)
     assert context.snapshots.ids() == [2, 3, 4, 5, 6]
-    options = {**context.schema.options, "consumer.changelog-only": "true"}
-    context = context.reopened(dataclasses.replace(context.schema, options=options))
+    context = context.with_dynamic({"consumer.changelog-only": "true"})
     expire_all(context, decoupled=True)
     assert (context.snapshots.ids(), context.changelogs.ids()) == ([6], [1, 2, 3, 4, 5])
     report = expire_changelogs(context, EVERYTHING)

@@ -11,13 +11,6 @@ from paimon_core.table.upkeep import analysis
 from tests.support.fake_tables import files_on_storage
 
 
-@pytest.fixture
-def catalog(tmp_path):
-    made = paimon.open_catalog(str(tmp_path))
-    made.create_database("db")
-    return made
-
-
 def make(catalog, data, name="t", **arguments):
     table = catalog.create_table(
         f"db.{name}", data.schema, options={"write-only": "true", **arguments.pop("options", {})}, **arguments

@@ -4,18 +4,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import paimon_core as paimon
 from paimon_core import Variant
 from paimon_core.errors import CommitConflict, SchemaMismatch, UnsupportedFeature
 
 KEYED = {"bucket": "1"}
-
-
-@pytest.fixture
-def catalog(tmp_path):
-    catalog = paimon.open_catalog(tmp_path)
-    catalog.create_database("db")
-    return catalog
 
 
 @pytest.fixture

@@ -18,13 +18,6 @@ OPTIONS = {"bucket": "2", "write-only": "true", **FAST}
 
 
 @pytest.fixture
-def catalog(tmp_path):
-    made = paimon.open_catalog(str(tmp_path))
-    made.create_database("db")
-    return made
-
-
-@pytest.fixture
 def table(catalog):
     made = catalog.create_table("db.t", SCHEMA, primary_key=["p", "k"], partition_by=["p"], options=OPTIONS)
     made.write(rows(("a", 1, 1.0), ("b", 1, 1.0)))
