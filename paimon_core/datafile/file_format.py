@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 import pyarrow as pa
 
@@ -21,6 +21,14 @@ NearBatches = tuple[int, int, Iterator[tuple[int, Arrays]]]
 """The number of the first row in the row group, the number after the last row, and batches of these rows."""
 ColumnRange = tuple[Any, Any, int | None]
 """Minimum and maximum (storage values that bound all non-null values) and null count of a column; None: unknown."""
+
+
+class BatchBounds(TypedDict):
+    """The bounds of ``FileInput.batches``, which ``near_batches`` takes as well."""
+
+    batch_rows: int
+    batch_bytes: int
+    use_threads: bool
 
 
 def counted_batches(rows: int, batch_rows: int) -> Iterator[tuple[int, Arrays]]:
@@ -71,15 +79,7 @@ class FileInput(Protocol):
         """
 
     def near_batches(
-        self,
-        wanted: Mapping[str, DataType],
-        row_group: int,
-        start: int,
-        end: int,
-        *,
-        batch_rows: int,
-        batch_bytes: int,
-        use_threads: bool,
+        self, wanted: Mapping[str, DataType], row_group: int, start: int, end: int, **bounds: Unpack[BatchBounds]
     ) -> NearBatches | None:
         """Return batches of rows of a row group that include the rows ``start`` up to ``end``, and few others.
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.arrow.byte_budget import BATCH_BYTES, ranges
+from paimon_core.lsm.short_texts import are_scattered, take_scattered
 
 Positions = npt.NDArray[np.int64]
 """Row positions."""
@@ -75,7 +76,10 @@ def take(column: pa.ChunkedArray, positions: Rows | pa.Array) -> pa.ChunkedArray
         if isinstance(positions, pa.Array):  # a null position takes the row after the last row
             column, positions = _with_null(column), positions.fill_null(len(column)).to_numpy()
         return _take_long(column, positions)
-    taken = pc.take(contiguous(column), pa.array(positions), boundscheck=False)
+    values, places = contiguous(column), pa.array(positions)
+    if are_scattered(values, positions):
+        return pa.chunked_array([take_scattered(values, places)])
+    taken = pc.take(values, places, boundscheck=False)
     return pa.chunked_array([taken]) if taken.type == column.type else in_pieces(taken, column.type)
 
 

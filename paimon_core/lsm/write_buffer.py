@@ -29,6 +29,13 @@ FAN_IN = 64
 """The largest number of stored runs that one merge reads; if there are more, some adjacent runs are merged first."""
 BATCH_BYTES = 1 << 20
 """The largest batch of a run in bytes (a larger row gets its own batch); a merge loads some batches of every run."""
+_LARGE_BATCH_BYTES = 4 << 20
+"""The largest batch of the first runs. Large batches cost less time."""
+_LARGE_BATCH_RUNS = 16
+"""The number of runs with large batches, so that one batch of each of these runs fits into one window."""
+_BATCHES = 32
+"""The number of batches of a run that has batches of more than BATCH_BYTES, so that small buffers merge little memory.
+"""
 PART_BYTES = 8 << 20
 """The number of bytes of long rows that are copied at once."""
 _MANY_ROWS = 1 << 17
@@ -37,10 +44,6 @@ _LONG_BYTES = 1 << 10
 """Rows with more bytes than this on average are called long."""
 _FIRST_ROWS = 1 << 12
 """The number of rows whose keys are compared first: rows in random order are then found without codes for all keys."""
-_SMALL_PIECE = 1 << 16
-"""Many tables with fewer bytes than this on average are copied into one: a file is encoded piece by piece."""
-_FEW_PIECES = 64
-
 
 _Result = TypeVar("_Result")
 
@@ -127,7 +130,10 @@ class WriteBuffer:
         if self._store is None or not self._store.has_room:
             return False
         if self._tables:
-            self._runs.append(_put(self._store, self._chunk()))
+            size = BATCH_BYTES
+            if len(self._runs) < _LARGE_BATCH_RUNS and not self.has_long_rows:
+                size = max(size, min(_LARGE_BATCH_BYTES, self._bytes // _BATCHES))
+            self._runs.append(_put(self._store, self._chunk(), size))
         return True
 
     def spill_long(self) -> None:
@@ -145,7 +151,7 @@ class WriteBuffer:
         self._join_runs()
         runs = [run.batches() for run in self._runs]
         if self._tables:
-            runs.append(_batches(self._chunk()))
+            runs.append(_batches(self._chunk(), BATCH_BYTES))
         yield from self._merged(runs, self._drained)
         self._delete(self._runs)
         self._runs = []
@@ -158,15 +164,13 @@ class WriteBuffer:
         """
         if self._runs or not self._tables:
             return None
-        rows, pieces = pa.concat_tables(self._tables), len(self._tables)
+        rows = pa.concat_tables(self._tables)
         keys = rows.select(self._key)
         before = [] if self._last_key is None else [self._last_key]
         if not all(self._ascends([*before, some]) for some in (keys.slice(0, _FIRST_ROWS), keys)):
             return None
         self._tables, self._bytes = [], 0
         self._last_key = keys.take([len(keys) - 1])  # a slice would hold all keys in memory
-        if pieces > max(_FEW_PIECES, rows.nbytes // _SMALL_PIECE):
-            rows = rows.combine_chunks()
         if self._engine.keeps_last:  # the one row of each key is its result
             return iter([Drained(rows, rows if self._keeps_raw else None)])
         places = np.arange(len(rows) + 1)
@@ -257,7 +261,7 @@ class WriteBuffer:
     def _joined(self, runs: list[StoredRun]) -> StoredRun:
         if self._store is None or len(runs) == 1:
             return runs[0]
-        joined = _put(self._store, self._merged([run.batches() for run in runs], self._run_rows))
+        joined = _put(self._store, self._merged([run.batches() for run in runs], self._run_rows), BATCH_BYTES)
         self._delete(runs)
         return joined
 
@@ -304,13 +308,13 @@ def _parts(rows: pa.Table, groups: Groups) -> Iterator[tuple[pa.Table, Groups]]:
         yield rows, Groups(groups.order[start:end], groups.starts[first:last] - start, groups.ends[first:last] - start)
 
 
-def _put(store: RunStore, tables: Iterator[pa.Table]) -> StoredRun:
+def _put(store: RunStore, tables: Iterator[pa.Table], batch_bytes: int) -> StoredRun:
     first = next(tables)
-    return store.put(first.schema, _batches(chain([first], tables)))
+    return store.put(first.schema, _batches(chain([first], tables), batch_bytes))
 
 
-def _batches(tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows in batches of at most BATCH_BYTES; a larger row gets its own batch."""
+def _batches(tables: Iterable[pa.Table], batch_bytes: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows in batches of at most ``batch_bytes``; a larger row gets its own batch."""
     for table in tables:
-        for part in cut(table, BATCH_BYTES):
+        for part in cut(table, batch_bytes):
             yield from part.to_batches()

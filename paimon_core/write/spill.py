@@ -1,7 +1,8 @@
 """SpillSpace: stores sorted runs on local disk when the rows exceed the memory of a TableWriter (format 18).
 
-Runs are Arrow IPC files in a separate directory below the system's temporary directory. The first run creates the
-directory. ``close`` deletes the directory; without ``close``, the garbage collection of the space deletes it.
+Runs are files of batches (``write.spill_batches``) in a separate directory below the system's temporary directory. The
+first run creates the directory. ``close`` deletes the directory; without ``close``, the garbage collection of the space
+deletes it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ import pyarrow as pa
 
 from paimon_core.errors import StorageError
 from paimon_core.options import TableOptions
+from paimon_core.write.spill_batches import BatchWriter, StoredBatch, read_batch
+
+_LONG_BYTES = 1 << 10
+"""Rows with more bytes than this on average are called long."""
 
 
 class SpillSpace:
@@ -27,7 +32,7 @@ class SpillSpace:
 
     def __init__(self, limit_bytes: int, compression: pa.Codec | None) -> None:
         self._limit_bytes = limit_bytes
-        self._settings = pa.ipc.IpcWriteOptions(compression=compression)
+        self._compression = compression
         self._lock = Lock()
         self._numbers = count()
         self._used = 0
@@ -59,11 +64,14 @@ class SpillSpace:
         path = ""
         try:
             path = os.path.join(self._directory(), f"run-{next(self._numbers)}.arrow")
-            rows = 0
-            with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, schema, options=self._settings) as writer:
+            rows = row_bytes = 0
+            stored = []
+            with pa.OSFile(path, "wb") as sink:
+                writer = BatchWriter(sink, self._compression)
                 for batch in batches:
-                    writer.write_batch(batch)
+                    stored.append(writer.write(batch))
                     rows += batch.num_rows
+                    row_bytes += batch.nbytes
             size = os.path.getsize(path)
         except BaseException as error:
             if path:
@@ -76,8 +84,9 @@ class SpillSpace:
                 ) from error
             raise
         self._count(size)
-        pa.default_memory_pool().release_unused()
-        return SpilledRun(self, path, rows, size)
+        if row_bytes > _LONG_BYTES * rows:
+            pa.default_memory_pool().release_unused()  # the memory of other rows is used again for the next rows
+        return SpilledRun(self, path, rows, size, schema, tuple(stored))
 
     def close(self) -> None:
         """Delete all runs; the space may be used again."""
@@ -106,14 +115,15 @@ class SpilledRun:
     path: str
     rows: int
     size: int
+    schema: pa.Schema
+    stored: tuple[StoredBatch, ...]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows as they were written, batch by batch; raises StorageError when the file cannot be read."""
         try:
             with pa.OSFile(self.path) as source:
-                reader = pa.ipc.open_file(source)
-                for number in range(reader.num_record_batches):
-                    yield reader.get_batch(number)
+                for batch in self.stored:
+                    yield read_batch(source, self.schema, batch)
         except (OSError, pa.ArrowException) as error:
             raise StorageError(
                 f"cannot read back rows from local disk, {self.path}: {error}", path=self.path

@@ -85,8 +85,9 @@ def rows_of(drained):
     limits=st.tuples(
         st.integers(1, 4), st.integers(2, 4), st.sampled_from([1, 200]), st.sampled_from([1, 60, 1 << 20])
     ),
+    codec=st.sampled_from([None, "zstd"]),
 )
-def test_spilled_or_not_the_rows_are_the_same(rows, options, cuts, last_stays, keeps_raw, limits):
+def test_spilled_or_not_the_rows_are_the_same(rows, options, cuts, last_stays, keeps_raw, limits, codec):
     parsed = TableOptions.parse(options, creating=True)
     schema = new_schema(SCHEMA, primary_key=["k"], options=options)
     engine = merge_engine(schema, parsed)
@@ -94,7 +95,7 @@ def test_spilled_or_not_the_rows_are_the_same(rows, options, cuts, last_stays, k
     folds_early = (deduplicates and "ignore-delete" not in options) or options["merge-engine"] == "first-row"
     how = {"keeps_raw": keeps_raw, "folds_early": folds_early}
     parts = parts_of(rows, deduplicates, cuts)
-    space = SpillSpace(1 << 30, None)
+    space = SpillSpace(1 << 30, codec and pa.Codec(codec))
     whole = WriteBuffer(["_KEY_k"], MergeOrder.of(parsed), engine, keeps_raw=keeps_raw)
     pieces = WriteBuffer(["_KEY_k"], MergeOrder.of(parsed), engine, store=space, **how)
     window_rows, fan_in, window_bytes, batch_bytes = limits

@@ -8,6 +8,7 @@ the wanted type.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Unpack
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,7 +17,7 @@ from paimon_core.arrow.byte_budget import cut
 from paimon_core.codec.parquet.page_checks import Pages, checked_bytes, read_pages, rows_of
 from paimon_core.codec.parquet.raw_footer import TAIL_BYTES
 from paimon_core.codec.parquet.thrift import parse_struct
-from paimon_core.datafile.file_format import Arrays, ColumnRange, NearBatches, counted_batches
+from paimon_core.datafile.file_format import Arrays, BatchBounds, ColumnRange, NearBatches, counted_batches
 from paimon_core.datafile.parquet.checked_footer import KnownFooter, read_checked
 from paimon_core.datafile.parquet.column_readers import column_readers, decoded_batches, opened
 from paimon_core.datafile.parquet.footer import int96_as_bytes, repeating_texts
@@ -125,15 +126,7 @@ class ParquetInput:
                     yield len(batch), arrays
 
     def near_batches(
-        self,
-        wanted: Mapping[str, DataType],
-        row_group: int,
-        start: int,
-        end: int,
-        *,
-        batch_rows: int,
-        batch_bytes: int,
-        use_threads: bool,
+        self, wanted: Mapping[str, DataType], row_group: int, start: int, end: int, **bounds: Unpack[BatchBounds]
     ) -> NearBatches | None:
         """Return batches of the pages that have the rows; None for remote files, few values, and as ``near_rows``."""
         checked = self._footer
@@ -147,9 +140,10 @@ class ParquetInput:
         found = near_rows(self._source, checked.raw, row_group, checked.row_groups[row_group], pages, start, end)
         if found is None:
             return None
-        (rows,), repeating = self._sizes(wanted, [row_group], [pages], batch_rows, batch_bytes)
+        batch_bytes = bounds["batch_bytes"]
+        (rows,), repeating = self._sizes(wanted, [row_group], [pages], bounds["batch_rows"], batch_bytes)
         readers = column_readers(found.source, found.metadata, self.schema, wanted, repeating)
-        threads = use_threads and found.metadata.num_rows * len(wanted) > FEW_VALUES
+        threads = bounds["use_threads"] and found.metadata.num_rows * len(wanted) > FEW_VALUES
         decoded = decoded_batches(readers, [0], rows, use_threads=threads)
         batches = (
             (len(batch), {name: batch.column(name) for name in batch.schema.names if name in wanted})

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
 from paimon_core.datafile.evolution.column_mapping import Source
-from paimon_core.datafile.file_format import Arrays, FileInput
+from paimon_core.datafile.file_format import Arrays, BatchBounds, FileInput
 from paimon_core.datafile.reading.file_request import FileRequest
 from paimon_core.types import DataType
 
@@ -41,7 +40,7 @@ class Decoding:
         found = self.held.near_batches(_wanted(sources), group, start, end, **self._bounds(most))
         return found and (*found[:2], self._all_converted(sources, found[2]))
 
-    def _bounds(self, most: int | None) -> Any:
+    def _bounds(self, most: int | None) -> BatchBounds:
         request = self.request
         rows = request.batch_rows if most is None else most
         return {"batch_rows": rows, "batch_bytes": request.batch_bytes, "use_threads": request.threads}

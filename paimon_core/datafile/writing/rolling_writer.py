@@ -38,6 +38,8 @@ LEAST_ROWS = 1000
 """The minimum number of rows that are written between two checks of a file's size."""
 
 _FEW_PIECES = 64
+_SMALL_PIECE = 1 << 16
+"""Many pieces with fewer bytes than this on average are copied into one: a row group is encoded piece by piece."""
 _SMALL_BYTES = 1 << 20
 """The largest size in bytes of a file's rows for which the file is built in memory."""
 
@@ -143,7 +145,7 @@ class RollingWriter:
         if group.nbytes > 2 * ROW_GROUP_BYTES:  # its rows are longer than the mean
             group = next(cut(group, ROW_GROUP_BYTES))
         rest = held.slice(len(group))
-        if len(self._pending) > _FEW_PIECES:
+        if max(column.num_chunks for column in group.columns) > max(_FEW_PIECES, group.nbytes // _SMALL_PIECE):
             group = group.combine_chunks()
         self._pending = [rest] if len(rest) else []
         self._pending_bytes = rest.nbytes

@@ -35,7 +35,13 @@ OPTIONS: tuple[Option, ...] = (
         "size of rows on local disk that causes a flush",
         parse_size,
     ),
-    obeyed("spill-compression", TEXT, "zstd", "compression of spilled rows", values=("zstd", "lz4", "none")),
+    obeyed(
+        "spill-compression",
+        TEXT,
+        "zstd",
+        "compression of spilled columns that it halves",
+        values=("zstd", "lz4", "none"),
+    ),
     obeyed("spill-compression.zstd-level", INTEGER, "1", "zstd level of spilled rows", whole(1, 22)),
     obeyed(
         "overwrite-upgrade",

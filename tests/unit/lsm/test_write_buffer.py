@@ -248,14 +248,22 @@ def test_equal_memory_of_a_key_and_its_value_is_copied_once(monkeypatch):
     assert sorted(parts) == [("_KEY_k", "k"), ("_SEQUENCE_NUMBER",), ("_VALUE_KIND",)]
 
 
-def test_many_small_tables_that_arrive_by_key_become_one_piece():
-    held = buffer()
-    for key in range(200):
-        held.add(rows([key], key))
-    (found,) = held.drain_ascending()
-    assert found.merged["_KEY_k"].to_pylist() == list(range(200))
-    assert found.merged["_KEY_k"].num_chunks == 1, "a file would be encoded piece by piece"
-    for start in (1000, 2000):
-        held.add(rows(range(start, start + 1000), start))
-    (found,) = held.drain_ascending()
-    assert found.merged["_KEY_k"].num_chunks == 2, "few pieces need no copy"
+def test_the_first_runs_have_larger_batches(monkeypatch):
+    monkeypatch.setattr(write_buffer, "BATCH_BYTES", 1000)
+    monkeypatch.setattr(write_buffer, "_LARGE_BATCH_BYTES", 4000)
+    monkeypatch.setattr(write_buffer, "_LARGE_BATCH_RUNS", 2)
+    largest = []
+    for count in (1000, 4000, 10_000):
+        shelf = Shelf()
+        held = buffer(store=shelf)
+        for first in range(0, 3 * count, count):
+            held.add(rows(range(count), first))
+            assert held.spill()
+        largest.append([max(batch.nbytes for batch in run.held) for run in shelf.runs])
+        assert sum(len(part.merged) for part in held.drain()) == count
+    small, middle, large = largest
+    assert max(small) <= 1000
+    assert 1000 < middle[0] == middle[1] <= 4000 * 17 // 32
+    assert 3900 < large[0] == large[1] <= 4000
+    assert middle[2] <= 1000
+    assert large[2] <= 1000

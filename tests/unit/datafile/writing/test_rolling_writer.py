@@ -103,6 +103,25 @@ def test_small_writes_share_row_groups(append):
     assert append.read(file)["n"].to_pylist() == list(range(200))
 
 
+def test_many_small_pieces_are_joined_before_they_are_encoded(append, monkeypatch):
+    pieces = []
+    write = rolling_writer._OpenFile.write
+    monkeypatch.setattr(
+        rolling_writer._OpenFile, "write", lambda self, rows: pieces.append(rows["n"].num_chunks) or write(self, rows)
+    )
+    small = [append.table({"n": [n], "s": [str(n)]}) for n in range(200)]
+    for tables in (small, [pa.concat_tables(small)], small[:64]):
+        writer = append.writer()
+        for table in tables:
+            writer.write(table)
+        (file,) = writer.close()
+        assert append.read(file)["n"].to_pylist() == list(range(file.row_count))
+    assert pieces == [1, 1, 64]
+    monkeypatch.setattr(rolling_writer, "_SMALL_PIECE", 1)
+    append.write(pa.concat_tables(small))
+    assert pieces[3:] == [200], "larger pieces need no copy"
+
+
 def test_row_groups_are_bounded_by_rows_and_bytes(append, monkeypatch):
     monkeypatch.setattr(rolling_writer, "ROW_GROUP_ROWS", 10)
     (file,) = append.write(append.table({"n": range(25), "s": ["x"] * 25}))
