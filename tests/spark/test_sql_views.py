@@ -14,8 +14,8 @@ def lake(spark, tmp_path):
         catalog.create_database(database)
     catalog.create_table("db.t", "id INT, n INT", options={"bucket": "-1"}).write([{"id": 1, "n": 10}])
     yield session(spark, catalog, "db")
-    for row in spark.sql("SHOW VIEWS").collect():
-        spark.catalog.dropTempView(row["viewName"])
+    for name in ("big", "twice", "t", "v", "w"):
+        spark.catalog.dropTempView(name)
 
 
 def rows(lake, text, args=None):
@@ -35,8 +35,8 @@ def test_a_view_shows_the_newest_rows_and_the_session_shows_them_after_refresh(s
     assert lake.refresh() == ["big", "twice"]
     assert spark.table("big").count() == 2
     assert rows(lake, "DESCRIBE twice") == [("ident", "int", "the id"), ("n 2", "int", None)]
-    assert rows(lake, "SHOW VIEWS LIKE 'b*'") == [("", "big", True)]
-    assert len(rows(lake, "SHOW VIEWS IN db")) == 2
+    assert rows(lake, "SHOW VIEWS LIKE 'bi*|none'") == [("", "big", True)]
+    assert {("", "big", True), ("", "twice", True)} <= {*rows(lake, "SHOW VIEWS IN db")}
     lake.sql("UPDATE db.t SET n = (SELECT max(`n 2`) FROM twice) WHERE id IN (SELECT id FROM big)")
     assert rows(lake, "SELECT * FROM db.t") == [(1, 40), (2, 40), (3, 1)]
 
