@@ -70,7 +70,6 @@ def _noted(pushed):
     return noting
 
 
-@pytest.mark.long
 def test_changes_take_parameters_everywhere(spark, lake):
     variables = spark.sql("SHOW VIEWS").count()
     lake.sql("CREATE TABLE u (k INT, v STRING) TBLPROPERTIES ('primary-key' = 'k', 'bucket' = '1')")

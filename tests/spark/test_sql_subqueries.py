@@ -131,7 +131,6 @@ VALUES = (
 )
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("value", "kind"), list(zip(VALUES, [*KINDS] * 2, strict=False)))
 def test_updates_set_the_values_that_spark_computes(spark, lake, value, kind):
     table_of(lake, KINDS[kind])
@@ -144,7 +143,7 @@ def test_updates_set_the_values_that_spark_computes(spark, lake, value, kind):
     assert content(lake) == sorted(map(tuple, expected), key=repr)
 
 
-@pytest.mark.parametrize("kind", ["keyed", pytest.param("vectors", marks=pytest.mark.long)])
+@pytest.mark.parametrize("kind", ["keyed", "vectors"])
 def test_merges_with_subqueries_in_conditions_and_values(lake, kind):
     table_of(lake, KINDS[kind])
     lake.sql(
@@ -160,7 +159,6 @@ def test_merges_with_subqueries_in_conditions_and_values(lake, kind):
     assert content(lake) == [(1, "n", 50), (2, "b", 20), (3, "cc", 30), (9, None, 2)]
 
 
-@pytest.mark.long
 def test_the_source_of_a_merge_may_be_the_table_of_a_subquery(lake):
     table_of(lake, KINDS["vectors"])
     lake.sql(
@@ -169,7 +167,6 @@ def test_the_source_of_a_merge_may_be_the_table_of_a_subquery(lake):
     assert content(lake) == [(1, "a", 1), (2, "b", 20), (3, "c", 1), (4, None, 40)]
 
 
-@pytest.mark.long
 def test_a_source_with_equal_keys_and_correlated_subqueries(lake):
     table_of(lake, KINDS["vectors"])
     lake.sql(
@@ -179,7 +176,6 @@ def test_a_source_with_equal_keys_and_correlated_subqueries(lake):
     assert [(row[0], row[2]) for row in content(lake)][:4] == [(1, 10), (11, 1), (11, 1), (13, 1)]
 
 
-@pytest.mark.long
 def test_with_before_changes(lake):
     table_of(lake, KINDS["keyed"])
     lake.sql("WITH t AS (SELECT id + 10 AS id, v, n FROM t WHERE id < 3) INSERT INTO t SELECT * FROM t")
