@@ -67,6 +67,14 @@ def _opened(context: TableContext, branch: str) -> TableContext | None:
                 return None
             if isinstance(error, CorruptTable):
                 raise
+            if pause is None and branch == MAIN:
+                raise CorruptTable(
+                    f"table {context.name}: branch 'main' has no schema, and the files that it references cannot be "
+                    f"determined: the table was dropped, or the files in {context.paths.root}/schema were deleted; "
+                    "restore these files before anything is removed",
+                    table=context.name,
+                    branch=branch,
+                ) from error
             if pause is None:
                 raise CorruptTable(
                     f"table {context.name}: branch {branch!r} is being created or deleted, or was only partly created "

@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -35,6 +36,7 @@ from paimon_core.spark import (
     update_spark,
     write_spark,
 )
+from paimon_core.spark.sql.lake import SparkLake
 
 COLUMNS = {"p": "STRING", "id": "BIGINT", "n": "INT", "v": "STRING"}
 KEYED: dict[str, Any] = {"primary_key": ["p", "id"], "partition_by": ["p"]}
@@ -69,6 +71,11 @@ class Lake:
     spark: SparkSession
     catalog: Any
     warehouse: str
+
+    @cached_property
+    def statements(self) -> SparkLake:
+        """The SQL of the catalog."""
+        return session(self.spark, self.catalog)
 
     def table(self, name: str) -> Any:
         return self.catalog.table(f"db.{name}")
@@ -193,8 +200,23 @@ SQL = (
     "DELETE FROM db.sqled WHERE id IN (SELECT f.id FROM db.fixed f WHERE f.id = db.sqled.id AND f.id > 27) OR v = '{'",
     "MERGE INTO db.sqled AS t USING (SELECT id, v FROM db.append) AS s ON t.id = s.id "
     "WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT *",
+    "WITH c AS (SELECT id, n FROM db.fixed), m AS (SELECT max(id) AS most FROM c) MERGE INTO db.sqled t "
+    "USING (SELECT id FROM c WHERE id < 9 UNION ALL SELECT 2000) s ON t.id = s.id WHEN MATCHED AND s.id IN (SELECT id "
+    "FROM c WHERE n > 0) THEN UPDATE SET v = (SELECT concat('n', max(n)) FROM c WHERE c.id = t.id) WHEN NOT MATCHED "
+    "THEN INSERT (id, v) VALUES (s.id, (SELECT CAST(most AS STRING) FROM m))",
+    "CREATE TEMPORARY VIEW few (ident, w) AS SELECT id, v FROM db.sqled WHERE id < 9 OR id = 2000",
+    "UPDATE db.sqled SET v = (SELECT max(w) FROM few WHERE ident = id) WHERE id IN (SELECT ident FROM few)",
+    "SELECT few.*, t.v FROM few JOIN db.sqled t ON t.id = few.ident ORDER BY 1",
+    "DROP VIEW few",
     "SELECT v, count(*) AS c FROM db.sqled GROUP BY v ORDER BY v",
     "SELECT f.id, s.v FROM db.fixed AS f JOIN db.sqled VERSION AS OF 1 AS s ON f.id = s.id ORDER BY f.id LIMIT 5",
+)
+
+
+PARAMETERS: tuple[tuple[str, Any], ...] = (
+    ("INSERT INTO db.sqled VALUES (:id, :v)", {"id": 3000, "v": '{it\'s} \\ "?"'}),
+    ("UPDATE db.sqled SET v = concat(v, ?) WHERE id = ? AND v <> ?", ["!", 3000, ""]),
+    ("SELECT v, :a FROM db.sqled WHERE id = :id AND v LIKE :like", {"a": [1, 2], "id": 3000, "like": "{it's}%"}),
 )
 
 
@@ -203,11 +225,12 @@ def operations() -> list[Operation]:
     found = [operation for name in PLAYED for operation in of_every_table(name)]
     found += [operation for name in CHANGED for operation in of_changed_table(name)]
     found += list(of_single_tables())
-    return found + [(text, lambda lake, text=text: answer(lake, text)) for text in SQL]
+    found += [(text, lambda lake, text=text: answer(lake, text)) for text in SQL]
+    return found + [(text, lambda lake, text=text, args=args: answer(lake, text, args)) for text, args in PARAMETERS]
 
 
-def answer(lake: Lake, text: str) -> Any:
-    rows = session(lake.spark, lake.catalog).sql(text).collect()
+def answer(lake: Lake, text: str, args: Any = None) -> Any:
+    rows = lake.statements.sql(text, args).collect()
     return sorted(map(list, rows), key=str) if text.startswith("SELECT") else len(rows)
 
 

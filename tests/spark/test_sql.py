@@ -89,6 +89,19 @@ def test_views_show_their_snapshot_until_they_are_refreshed(spark, lake):
         spark.catalog.dropTempView("orders")
 
 
+def test_parameters_reach_queries_and_changes_as_values(lake):
+    text = 'it\'s {a} \\ "?" -- :x'
+    lake.sql(
+        "UPDATE orders SET note = :note, price = (SELECT max(price) FROM orders) WHERE id = :id",
+        {"note": text, "id": 1},
+    )
+    assert rows(lake.sql("SELECT note, price FROM orders WHERE id IN (?, ?) AND note = ?", [1, 2, text])) == [
+        (text, 3.5)
+    ]
+    with pytest.raises(SqlError, match="the parameter :id has no value"):
+        lake.sql("DELETE FROM orders WHERE id = :id")
+
+
 def test_joins_after_a_leading_from_keep_their_rows(lake):
     lake.sql("CREATE TABLE keys AS SELECT * FROM VALUES (1L, 'a'), (9L, 'b') AS v(id, note)")
     for text in (

@@ -1,4 +1,4 @@
-"""Subqueries in WHERE of UPDATE and DELETE: the rows that Spark's own tables give, and concurrent commits."""
+"""Subqueries in UPDATE, DELETE and MERGE INTO: the rows that Spark's own tables give, and concurrent commits."""
 
 import pytest
 
@@ -88,7 +88,7 @@ def test_wrong_subqueries_change_nothing(spark, lake):
         ("DELETE FROM t WHERE id IN (SELECT nope FROM u)", 21, SqlError, "`nope` cannot be resolved"),
         ("DELETE FROM t WHERE id = (SELECT k FROM u)", 13, SqlError, "nothing is written: .*More than one row"),
         ("DELETE FROM t WHERE EXISTS (SELECT 1 FROM v WHERE v.target = t.id)", 62, SqlError, "a column 'target'"),
-        ("UPDATE t SET n = 1 + (SELECT max(k) FROM u)", 18, SqlError, "in the source of a MERGE INTO"),
+        ("UPDATE t SET n = 1 + (SELECT nope FROM u)", 18, SqlError, "`nope` cannot be resolved"),
     ):
         with pytest.raises(error, match=problem) as raised:
             lake.sql(text)
@@ -120,3 +120,106 @@ def test_tables_in_parentheses_and_lateral_views_are_tables_of_the_subquery(lake
     assert lake.catalog.table("shop.t").latest_snapshot().id == 1
     lake.sql("DELETE FROM t a WHERE EXISTS (SELECT 1 FROM (u JOIN t ON u.k = t.id) WHERE t.n = a.n)")
     assert [row[0] for row in content(lake)] == [2, 4]
+
+
+VALUES = (
+    "(SELECT max(k) FROM u)",
+    "n + (SELECT count(*) FROM shop.u WHERE shop.u.k = shop.t.id)",
+    "CASE WHEN EXISTS (SELECT 1 FROM u WHERE k = id) THEN 1 WHEN id NOT IN (SELECT k FROM u WHERE k > 0) THEN 2 END",
+    "(SELECT sum(o.n) FROM t o WHERE o.id < t.id)",
+    "(WITH c AS (SELECT * FROM u VERSION AS OF 1) SELECT min(k) FROM c WHERE z = t.v)",
+)
+
+
+@pytest.mark.parametrize(("value", "kind"), list(zip(VALUES, [*KINDS] * 2, strict=False)))
+def test_updates_set_the_values_that_spark_computes(spark, lake, value, kind):
+    table_of(lake, KINDS[kind])
+    spark.sql(f"SELECT * FROM VALUES {ROWS} AS t(id, v, n)").createOrReplaceTempView("plain_t")
+    spark.sql(f"SELECT * FROM VALUES {OTHERS} AS u(k, z)").createOrReplaceTempView("plain_u")
+    written = value.replace("shop.", "").replace(" VERSION AS OF 1", "")
+    written = written.replace("FROM u", "FROM plain_u u").replace("FROM t o", "FROM plain_t o")
+    expected = spark.sql(f"SELECT id, v, CAST({written} AS INT) FROM plain_t t").collect()
+    lake.sql(f"UPDATE t SET n = {value}")
+    assert content(lake) == sorted(map(tuple, expected), key=repr)
+
+
+@pytest.mark.parametrize("kind", ["keyed", "vectors"])
+def test_merges_with_subqueries_in_conditions_and_values(lake, kind):
+    table_of(lake, KINDS[kind])
+    lake.sql(
+        "WITH c AS (SELECT * FROM u), m AS (SELECT max(n) AS most FROM t) "
+        "MERGE INTO t USING (SELECT k, z FROM c WHERE k > 0 UNION ALL SELECT 9, 'i') s ON t.id = s.k "
+        "WHEN MATCHED AND EXISTS (SELECT 1 FROM u WHERE u.k = s.k AND u.z = t.v AND u.k < 2) "
+        "THEN UPDATE SET n = (SELECT most FROM m) + t.n, v = (SELECT max(z) FROM c) "
+        "WHEN MATCHED THEN UPDATE SET v = concat(s.z, (SELECT min(u.z) FROM u WHERE u.k = t.id)) "
+        "WHEN NOT MATCHED AND s.z NOT IN (SELECT z FROM u) THEN INSERT (id, n) "
+        "VALUES (s.k, (SELECT count(*) FROM u WHERE u.k < s.k)) "
+        "WHEN NOT MATCHED BY SOURCE AND t.n = (SELECT most FROM m) THEN DELETE"
+    )
+    assert content(lake) == [(1, "n", 50), (2, "b", 20), (3, "cc", 30), (9, None, 2)]
+
+
+def test_the_source_of_a_merge_may_be_the_table_of_a_subquery(lake):
+    table_of(lake, KINDS["vectors"])
+    lake.sql(
+        "MERGE INTO t USING u ON t.id = u.k WHEN MATCHED THEN UPDATE SET n = (SELECT count(*) FROM u o WHERE o.k = u.k)"
+    )
+    assert content(lake) == [(1, "a", 1), (2, "b", 20), (3, "c", 1), (4, None, 40)]
+
+
+def test_a_source_with_equal_keys_and_correlated_subqueries(lake):
+    table_of(lake, KINDS["vectors"])
+    lake.sql(
+        "MERGE INTO t USING (SELECT u.k + 10 AS k FROM u, range(2) WHERE u.k > 0) s ON t.id = s.k "
+        "WHEN NOT MATCHED THEN INSERT (id, n) VALUES (s.k, (SELECT count(*) FROM u WHERE u.k + 10 = s.k))"
+    )
+    assert [(row[0], row[2]) for row in content(lake)][:4] == [(1, 10), (11, 1), (11, 1), (13, 1)]
+
+
+def test_with_before_changes(lake):
+    table_of(lake, KINDS["keyed"])
+    lake.sql("WITH t AS (SELECT id + 10 AS id, v, n FROM t WHERE id < 3) INSERT INTO t SELECT * FROM t")
+    lake.sql("WITH RECURSIVE r(i) AS (SELECT 20 UNION ALL SELECT i + 1 FROM r WHERE i < 21) INSERT INTO t (id) TABLE r")
+    lake.sql("WITH c AS (SELECT k FROM u), d AS (SELECT * FROM c) UPDATE t SET n = 0 WHERE id IN (SELECT k FROM d)")
+    lake.sql("WITH c AS (SELECT max(id) AS m FROM t) DELETE FROM t WHERE id = (SELECT m FROM c)")
+    assert [(row[0], row[2]) for row in content(lake)] == [
+        (1, 0),
+        (11, 10),
+        (12, 20),
+        (2, 20),
+        (20, None),
+        (3, 0),
+        (4, 40),
+    ]
+
+
+def test_wrong_subqueries_in_values_and_merges_change_nothing(spark, lake):
+    table_of(lake, KINDS["keyed"])
+    views = spark.sql("SHOW VIEWS").count()
+    merge = "MERGE INTO t USING (SELECT 1 AS id, 2 AS q) s ON t.id = s.id WHEN"
+    for text, column, problem in (
+        ("UPDATE t SET n = (SELECT k, z FROM u)", 18, "must return only one column"),
+        ("UPDATE t SET n = (SELECT max(z) FROM u)", 18, "the value is string and cannot be assigned"),
+        ("UPDATE t SET n = (SELECT k FROM u)", 8, "nothing is written: .*More than one row"),
+        ("UPDATE t SET n = (SELECT max(target.k) FROM u target WHERE target.k = t.id)", 71, "a column 'target'"),
+        (f"{merge} MATCHED THEN UPDATE SET n = (SELECT max(k) FROM u WHERE k = q)", 95, "`q` cannot be resolved"),
+        (f"{merge} MATCHED THEN UPDATE SET n = (SELECT max(k) FROM u source WHERE k = s.q)", 134, "a column 'source'"),
+        (
+            f"{merge} NOT MATCHED THEN INSERT (id) VALUES ((SELECT max(k) FROM u WHERE k = t.n))",
+            136,
+            "has no columns of",
+        ),
+        ("MERGE INTO t USING u ON t.id = (SELECT 1) WHEN MATCHED THEN DELETE", 25, "a subquery is not possible here"),
+        ("WITH c AS (SELECT nope FROM u) UPDATE t SET n = (SELECT 1 FROM c)", 19, "no column nope"),
+    ):
+        with pytest.raises(SqlError, match=problem) as raised:
+            lake.sql(text)
+        assert raised.value.facts["column"] == column, text
+    assert spark.sql("SHOW VIEWS").count() == views
+    assert lake.catalog.table("shop.t").latest_snapshot().id == 1
+
+
+def test_an_error_shows_the_text_of_the_user(lake):
+    table_of(lake, KINDS["keyed"])
+    with pytest.raises(SqlError, match=r"VALUES \(DEFAULT, \^?nope"):
+        lake.sql("INSERT INTO t (id, n) VALUES (DEFAULT, nope)")

@@ -18,6 +18,7 @@ from paimon_core.spark.sql.grammar.statements import Describe, Show, TableName
 from paimon_core.spark.sql.names import Names, column_of
 from paimon_core.spark.sql.partitions import partition_predicate
 from paimon_core.spark.sql.results import rows
+from paimon_core.spark.sql.views import temporary_views
 from paimon_core.storage.paths import escape
 from paimon_core.table.system.group_columns import partition_rows
 from paimon_core.table.system.source import Source
@@ -67,6 +68,11 @@ def show(spark: SparkSession, names: Names, statement: Show, text: str) -> DataF
     """Return the answer of SHOW, with the columns that Spark has."""
     if statement.what == "databases":
         return rows(spark, "namespace STRING", [(n,) for n in _like(names.catalog.list_databases(), statement.like)])
+    if statement.what == "views":
+        if statement.database:
+            names.known_database(*statement.database, text)
+        columns = "namespace STRING, viewName STRING, isTemporary BOOLEAN"
+        return rows(spark, columns, [("", name, True) for name in _like(temporary_views(spark), statement.like)])
     if statement.what == "tables":
         database = names.known_database(*statement.database, text) if statement.database else names.database
         found = _like(names.catalog.list_tables(database), statement.like)

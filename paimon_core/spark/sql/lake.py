@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from pyspark.sql import DataFrame, SparkSession
 
 from paimon_core.catalog.catalog import Catalog
@@ -20,10 +23,12 @@ from paimon_core.spark.sql.grammar.statements import (
     CreateDatabase,
     CreateLike,
     CreateTable,
+    CreateView,
     Delete,
     Describe,
     DropDatabase,
     DropTable,
+    DropView,
     Insert,
     Merge,
     RemovePartitions,
@@ -31,20 +36,34 @@ from paimon_core.spark.sql.grammar.statements import (
     Select,
     Show,
     Statement,
+    TableName,
     Update,
     Use,
     position_of,
 )
 from paimon_core.spark.sql.inserts import insert
 from paimon_core.spark.sql.names import Names, located, pinned
+from paimon_core.spark.sql.parameters import bound_parameters, declared
 from paimon_core.spark.sql.procedures.table import call
-from paimon_core.spark.sql.queries import frame
+from paimon_core.spark.sql.queries import frame, is_view
 from paimon_core.spark.sql.results import committed, done
 from paimon_core.spark.sql.system_frame import system_frame
 from paimon_core.spark.sql.tags import change_tag
+from paimon_core.spark.sql.views import create_view, described, drop_view, refresh_views
 
 DEFAULT_DATABASE = "default"
-_Definition = CreateLike | CreateDatabase | DropDatabase | DropTable | RenameTable | AlterTable | ChangeTag | Use
+_Definition = (
+    CreateLike
+    | CreateView
+    | DropView
+    | CreateDatabase
+    | DropDatabase
+    | DropTable
+    | RenameTable
+    | AlterTable
+    | ChangeTag
+    | Use
+)
 
 
 def session(spark: SparkSession, catalog: Catalog, database: str = DEFAULT_DATABASE) -> SparkLake:
@@ -66,7 +85,7 @@ class SparkLake:
     def __init__(self, spark: SparkSession, catalog: Catalog, database: str) -> None:
         self.spark = spark
         self.catalog = catalog
-        self._names = Names(catalog, database)
+        self._names = Names(catalog, database, is_view=lambda name: is_view(spark, TableName((name,), 0, 0)))
 
     @property
     def database(self) -> str:
@@ -76,21 +95,31 @@ class SparkLake:
     def __repr__(self) -> str:
         return f"SparkLake(database={self.database!r})"
 
-    def sql(self, text: str) -> DataFrame:
+    def sql(self, text: str, args: Mapping[str, Any] | Sequence[Any] | None = None) -> DataFrame:
         """Run one statement in Spark's dialect and return its result (docs/spark.md lists the statements).
 
         A query returns its rows: each table is read at the snapshot that was the latest at the time of the call, even
         when the rows are computed later. A change is done when the call returns, in one commit, and its result names
-        the snapshot. The whole text is read before anything is done. Raises SqlError for text that is not understood or
+        the snapshot. The whole text is read before anything is done.
+
+        ``args`` has the values of parameters, as in ``SparkSession.sql``: a dict for ``:name``, a list for ``?``. They
+        are bound as values: their texts are never read as SQL.
+
+        Raises SqlError for text that is not understood or
         not supported, with ``line`` and ``column`` in its facts. Raises the errors of the methods of ``Table`` and
         ``Catalog`` too, with the position in the text. A SqlError means that nothing was changed.
         """
         if not isinstance(text, str):
             raise InvalidRequest(f"sql takes the text of a statement, not {text!r:.60}")
-        statement = parse(text)
+        bound = bound_parameters(text, args)
+        statement = parse(text, bound)
         self._names.forget()
         try:
-            return self._run(statement, text)
+            if not isinstance(statement, Update | Delete | Merge):
+                return self._run(statement, text)
+            self._names.ctes = statement.ctes
+            with declared(self.spark, bound, text):
+                return self._run(statement, text)
         except PaimonError as error:
             if "line" in error.facts:
                 raise
@@ -115,6 +144,8 @@ class SparkLake:
                 return committed(spark, tables.remove_partitions(names, statement, text))
             case Analyze():
                 return committed(spark, tables.analyze(names, statement, text))
+            case Describe(table=TableName() as name, column=None) if self._is_only_view(name, text):
+                return described(spark, name)
             case Describe():
                 return inspection.describe(spark, names, statement, text)
             case Show():
@@ -122,6 +153,9 @@ class SparkLake:
             case Call():
                 return call(spark, names, statement, text)
         return done(spark, self._define(statement, text))
+
+    def _is_only_view(self, name: TableName, text: str) -> bool:
+        return is_view(self.spark, name) and not self._names.exists(name, text)
 
     def _define(self, statement: _Definition, text: str) -> str:
         """Run a statement that changes no rows; return a text that describes the result."""
@@ -131,6 +165,10 @@ class SparkLake:
                 is_done = tables.create_like(names, statement, text)
                 full = names.full(statement.table, text)
                 return f"created table {full}" if is_done else f"table {full} exists"
+            case CreateView():
+                return create_view(self.spark, names, statement, text)
+            case DropView():
+                return drop_view(self.spark, names, statement, text)
             case CreateDatabase():
                 is_done = tables.create_database(names, statement, text)
                 return f"created database {statement.name}" if is_done else f"database {statement.name} exists"
@@ -195,9 +233,9 @@ class SparkLake:
         return names
 
     def refresh(self) -> list[str]:
-        """Create the views of ``views`` again at the newest snapshots, and return their names.
+        """Create the views of ``views`` and of ``CREATE TEMPORARY VIEW`` again at the newest snapshots.
 
-        The view of a table that was dropped is dropped.
+        Returns their names. The view of a table that was dropped is dropped. Raises the errors of the queries of views.
         """
         kept = {name: full for name, full in self._names.views.items() if self.catalog.table_exists(full)}
         for name in self._names.views.keys() - kept.keys():
@@ -205,4 +243,6 @@ class SparkLake:
         self._names.views = kept
         for full, rows in {full: self.table(full) for full in kept.values()}.items():
             rows.createOrReplaceTempView(quoted(full.partition(".")[2]))
-        return sorted(full.partition(".")[2] for full in kept.values())
+        self._names.forget()
+        created = refresh_views(self.spark, self._names)
+        return sorted([*(full.partition(".")[2] for full in kept.values()), *created])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -14,9 +15,24 @@ from paimon_core.predicate.tokens import place
 from paimon_core.schema import TableSchema
 from paimon_core.spark.sql.grammar.cursor import fail, position
 from paimon_core.spark.sql.grammar.masked import masked
-from paimon_core.spark.sql.grammar.statements import TableName
+from paimon_core.spark.sql.grammar.statements import Ctes, Query, TableName
 from paimon_core.table.table import Table
 from paimon_core.table.view import TableView
+
+
+@dataclass(frozen=True)
+class View:
+    """A temporary view that a statement created."""
+
+    name: str
+    query: Query
+    columns: tuple[tuple[str, str], ...] | None
+    database: str
+    """The database of the names without one in the query."""
+    referred: frozenset[str] = frozenset()
+    """The temporary views that the query reads, in lower case; the same names of later views are tables in it."""
+    registered: int = 0
+    """The hash of the plan of the session's view: another one belongs to another view of this name."""
 
 
 @dataclass
@@ -37,9 +53,59 @@ class Names:
     A query that names such a view reads the newest snapshot of the table, not the view.
     """
 
+    definitions: dict[str, View] = field(default_factory=dict)
+    """The views that statements created, by name in lower case."""
+    ctes: Ctes = field(default_factory=dict)
+    """The queries of WITH before the statement."""
+    is_view: Callable[[str], bool] = lambda name: False
+    """Whether the session has a temporary view of a name."""
+    _within: tuple[str, ...] = ()
+    """The views whose queries are read, from outside to inside."""
+    _possible: frozenset[str] | None = None
+    """The names of the temporary views that the text may read; None: all."""
+    _referred: set[str] = field(default_factory=set)
+
     def forget(self) -> None:
-        """Forget the open tables."""
-        self.opened = {}
+        """Forget the open tables and the CTEs."""
+        self.opened, self.ctes = {}, {}
+
+    @contextmanager
+    def without_ctes(self) -> Iterator[None]:
+        """Read the query of a CTE, or of a view, in which the CTEs of the statement have no meaning."""
+        kept, self.ctes = self.ctes, {}
+        try:
+            yield
+        finally:
+            self.ctes = kept
+
+    @contextmanager
+    def within(self, view: View, *, recursive: bool | None = None) -> Iterator[set[str]]:
+        """Read the query of a view; yields the names of the temporary views that it reads, in lower case.
+
+        ``recursive`` is given for a new view, whose query may read any view: whether its own name is a table.
+        """
+        kept = self.database, self._within, self._possible, self._referred
+        self.database, self._referred = view.database, set()
+        self._possible = view.referred if recursive is None else None
+        self._within = (*self._within, view.name.casefold()) if recursive is not True else self._within
+        try:
+            with self.without_ctes():
+                yield self._referred
+        finally:
+            self.database, self._within, self._possible, self._referred = kept
+
+    def may_be_view(self, name: TableName, text: str) -> bool:
+        """Whether the name can be that of a temporary view here; raises SqlError if a view would read itself."""
+        key = name.parts[0].casefold()
+        if len(name.parts) > 1 or (self._possible is not None and key not in self._possible):
+            return False
+        if key in self._within:
+            fail(text, name.start, f"view {name} reads itself")
+        return True
+
+    def refer(self, name: TableName) -> None:
+        """Note that the text reads a temporary view."""
+        self._referred.add(name.parts[0].casefold())
 
     def full(self, name: TableName, text: str) -> str:
         """Return ``database.table``; raises SqlError for more than two names."""
@@ -57,6 +123,8 @@ class Names:
         try:
             return self.catalog.table(full)
         except NotFound as error:
+            if len(name.parts) == 1 and self.is_view(name.parts[0]):
+                fail(text, name.start, f"{name} is a temporary view, and the statement needs a table")
             self.refuse_unknown(error, name, text)
 
     def reading(self, name: TableName, text: str) -> TableView:

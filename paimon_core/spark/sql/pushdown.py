@@ -8,6 +8,7 @@ time zone are left out because their literals depend on the session.
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from collections.abc import Iterable
 from decimal import Decimal
@@ -125,25 +126,54 @@ def _value(node: exp.Expr, field: DataField) -> Literal | None:
         return bool(node.this) if root is TypeRoot.BOOLEAN else None
     if isinstance(node, exp.Cast) and str(node.to.this).endswith(".DATE") and isinstance(node.this, exp.Literal):
         return _day(node.this.this) if root is TypeRoot.DATE and node.this.is_string else None
+    if isinstance(node, exp.Placeholder):
+        return _of_parameter(node.meta.get("value"), field)
     if not isinstance(node, exp.Literal):
         return None
     text = node.this
     if node.is_string:
-        match root:
-            case TypeRoot.VARCHAR:
-                return str(text)
-            case TypeRoot.DATE:
-                return _day(text)
-            case TypeRoot.TIMESTAMP if _TIMESTAMP.fullmatch(text):
-                return _parsed(datetime.datetime, text)
-        return None
+        return _of_text(text, root)
     if not _NUMBER.fullmatch(text) or len(text) > _MOST_DIGITS:
         return None
-    number = Decimal(text) if "." in text else int(text)
+    return _of_number(Decimal(text) if "." in text else int(text), root)
+
+
+def _of_text(text: str, root: TypeRoot) -> Literal | None:
+    match root:
+        case TypeRoot.VARCHAR:
+            return str(text)
+        case TypeRoot.DATE:
+            return _day(text)
+        case TypeRoot.TIMESTAMP if _TIMESTAMP.fullmatch(text):
+            return _parsed(datetime.datetime, text)
+    return None
+
+
+def _of_number(number: Decimal | int, root: TypeRoot) -> Literal | None:
     if root in _INTEGERS or root is TypeRoot.DECIMAL:
         return number
     if root is TypeRoot.DOUBLE or (root is TypeRoot.FLOAT and float(np.float32(float(number))) == float(number)):
         return float(number)
+    return None
+
+
+def _of_parameter(value: object, field: DataField) -> Literal | None:
+    """Return the value of a parameter for comparisons with the column; None if Spark might compare differently."""
+    root = field.type.root
+    match value:
+        case bool():
+            return value if root is TypeRoot.BOOLEAN else None
+        case str():
+            return _of_text(value, root)
+        case int():
+            return _of_number(value, root)
+        case Decimal() if value.is_finite():
+            return _of_number(value, root)
+        case float() if math.isfinite(value):
+            fits = root is TypeRoot.DOUBLE or (root is TypeRoot.FLOAT and float(np.float32(value)) == value)
+            return value if fits else None
+        case datetime.date() if not isinstance(value, datetime.datetime):
+            return value if root is TypeRoot.DATE else None
     return None
 
 

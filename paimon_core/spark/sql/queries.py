@@ -7,22 +7,27 @@ dropped before the DataFrame is returned, because the DataFrame does not need th
 
 from __future__ import annotations
 
+import datetime
 import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, QueryContextType
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.errors import InvalidRequest, PaimonError
 from paimon_core.spark.columns import quoted
 from paimon_core.spark.reads.reader import read_spark
 from paimon_core.spark.sql.grammar.cursor import fail
+from paimon_core.spark.sql.grammar.parts import refuse_doubled
 from paimon_core.spark.sql.grammar.statements import Query, TableName, Value
 from paimon_core.spark.sql.hidden_columns import hidden_columns, hidden_problem
-from paimon_core.spark.sql.names import Names, located, similar
+from paimon_core.spark.sql.names import Names, View, located, similar
+from paimon_core.spark.sql.parameters import arguments
 from paimon_core.spark.sql.pushdown import pushed
 from paimon_core.spark.sql.references import ParsedQuery, Reference, parse_query
 from paimon_core.spark.sql.system_frame import KIND, system_frame
@@ -53,7 +58,7 @@ def frame(spark: SparkSession, names: Names, query: Query, *, explain: str = "",
         found = rows_of(spark, names, query, reference)
         if found is not None:
             alias = f" AS {quoted(reference.alias)}" if reference.alias else ""
-            columns = names.columns(_behind_view(spark, names, reference).name, query.text)
+            columns = names.columns(_behind_view(spark, names, reference, query.text).name, query.text)
             edits.append(_Edit(reference.start, reference.end, alias, found, columns or found.columns))
     return _run(spark, query, parsed, sorted(edits, key=lambda e: e.start), explain)
 
@@ -72,17 +77,22 @@ class _Edit:
 
 def rows_of(spark: SparkSession, names: Names, query: Query, reference: Reference) -> DataFrame | None:
     """Return the rows of a reference; None if the session itself has a temporary view or a table with this name."""
-    reference = _behind_view(spark, names, reference)
+    reference = _behind_view(spark, names, reference, query.text)
     try:
         if reference.name is None:
             return _changes(spark, names, query, reference)
         name = reference.name
+        cte = names.ctes.get(name.parts[0].casefold()) if len(name.parts) == 1 else None
+        if cte is not None:
+            with names.without_ctes():
+                return frame(spark, names, cte)
         if _is_file(names, name):
             return None
-        if _is_view(spark, name):
+        if is_view(spark, name) and names.may_be_view(name, query.text):
+            names.refer(name)
             if reference.version is not None or reference.time is not None:
                 fail(query.text, name.start, f"{name} is a temporary view, which has no versions")
-            return None
+            return _view(spark, names, name, query.text)
         if names.exists(name, query.text):
             return _table(spark, names, query, reference, name)
     except PaimonError as error:
@@ -109,20 +119,62 @@ def _is_known(spark: SparkSession, name: str) -> bool:
         return False
 
 
-def _behind_view(spark: SparkSession, names: Names, reference: Reference) -> Reference:
+def _behind_view(spark: SparkSession, names: Names, reference: Reference, text: str) -> Reference:
     """Return a reference to a view of ``SparkLake.views`` as one to its table; any other reference unchanged."""
     name = reference.name
     full = None if name is None or len(name.parts) > 1 else names.views.get(name.parts[0].casefold())
-    if name is None or full is None or not _is_view(spark, name):
+    if name is None or full is None or not is_view(spark, name) or not names.may_be_view(name, text):
         return reference
+    names.refer(name)
     return replace(reference, name=TableName(tuple(full.split(".", 1)), name.start, name.end))
 
 
-def _is_view(spark: SparkSession, name: TableName) -> bool:
+def is_view(spark: SparkSession, name: TableName) -> bool:
+    """Whether the session has a temporary view of this name."""
     if len(name.parts) > 1:
         return False
     found = quoted(name.parts[0])
     return bool(spark.catalog.tableExists(found) and spark.catalog.getTable(found).isTemporary)
+
+
+def is_current(spark: SparkSession, view: View) -> bool:
+    """Whether the temporary view of the session is still the one that the statement created."""
+    return bool(spark.table(quoted(view.name)).semanticHash() == view.registered)
+
+
+def _view(spark: SparkSession, names: Names, name: TableName, text: str) -> DataFrame | None:
+    """Return the rows of a view that a statement created; None for any other temporary view of the session."""
+    key = name.parts[0].casefold()
+    view = names.definitions.get(key)
+    if view is None:
+        return None
+    if not is_current(spark, view):  # another view of this name was created without SQL of the lake
+        del names.definitions[key]
+        return None
+    try:
+        with names.within(view):
+            return view_rows(spark, names, view)
+    except PaimonError as error:
+        located(type(error)(f"view {view.name}: {error.message}", **error.facts), text, name.start)
+
+
+def view_rows(spark: SparkSession, names: Names, view: View) -> DataFrame:
+    """Return the rows of the query of a view, with the names and comments of the view's columns.
+
+    Raises SqlError when the query has another number of columns or two columns of one name.
+    """
+    found = frame(spark, names, view.query)
+    text, at = view.query.text, view.query.start
+    if view.columns is not None:
+        if len(view.columns) != len(found.columns):
+            fail(text, at, f"the view has {len(view.columns)} columns, and its query has {len(found.columns)}")
+        given = [
+            F.col(quoted(str(number))).alias(name, metadata={"comment": comment} if comment else {})
+            for number, (name, comment) in enumerate(view.columns)
+        ]
+        found = found.toDF(*map(str, range(len(given)))).select(*given)
+    refuse_doubled(found.columns, text, at, "the view")
+    return found
 
 
 def _table(spark: SparkSession, names: Names, query: Query, reference: Reference, name: TableName) -> DataFrame:
@@ -150,7 +202,7 @@ def _rows(spark: SparkSession, view: TableView, reference: Reference) -> DataFra
     return read_spark(spark, view, columns, where)
 
 
-def _at(spark: SparkSession, view: TableView, version: Value, time: Value) -> TableView:
+def _at(spark: SparkSession, view: TableView, version: Value, time: Value | datetime.datetime) -> TableView:
     """Return the view at a version (an id or a tag) or a time (text in the session's time zone, or epoch seconds)."""
     if isinstance(version, str | int):
         return view.at(version=version)
@@ -158,6 +210,8 @@ def _at(spark: SparkSession, view: TableView, version: Value, time: Value) -> Ta
         if time > _LAST_SECOND:
             raise InvalidRequest(f"TIMESTAMP AS OF takes epoch seconds: {time} is after the year 9999 (milliseconds?)")
         return view.at(time=time * 1000)
+    if isinstance(time, datetime.datetime):
+        return view.at(time=time.astimezone())
     if isinstance(time, str):
         return view.at(time=moment(spark, time, "TIMESTAMP AS OF"))
     return view
@@ -209,6 +263,8 @@ def _run(spark: SparkSession, query: Query, parsed: ParsedQuery, edits: Sequence
     the DataFrames are arguments of the query instead.
     """
     is_connect = spark_context(spark) is None
+    args = arguments(query, [(edit.start + parsed.shift, edit.end + parsed.shift) for edit in edits])
+    given: dict[str, Any] = {} if args is None else {"args": args}
     names = [f"paimon_{uuid.uuid4().hex}" for _ in edits]
     frames = {name: edit.frame for name, edit in zip(names, edits, strict=True) if edit.frame is not None}
     sent = written = f"{explain} " if explain else ""
@@ -223,10 +279,10 @@ def _run(spark: SparkSession, query: Query, parsed: ParsedQuery, edits: Sequence
     written += parsed.text[at:]
     try:
         if is_connect and frames:  # without arguments, the client leaves doubled braces as they are
-            return spark.sql(sent + _escaped(parsed.text[at:]), **frames)
+            return spark.sql(sent + _escaped(parsed.text[at:]), **given, **frames)
         for name, rows in frames.items():
             rows.createOrReplaceTempView(name)
-        return spark.sql(written)
+        return spark.sql(written, **given)
     except AnalysisException as error:
         start = _place_of(error, written, places) + parsed.shift
         written_names = {n: parsed.text[e.start : e.end] for n, e in zip(names, edits, strict=True)}
@@ -248,7 +304,8 @@ def _place_of(error: AnalysisException, written: str, places: Sequence[tuple[int
 
     ``written`` is the text of Spark; ``places`` maps its positions to the same positions in the parsed text.
     """
-    found = [context.startIndex() for context in error.getQueryContext() if context.startIndex() >= 0]
+    contexts = [c for c in error.getQueryContext() if c.contextType() is QueryContextType.SQL]
+    found = [context.startIndex() for context in contexts if context.startIndex() >= 0]
     if not found and (stated := _PLACE.search(str(error))):
         lines = written.split("\n")[: int(stated[1]) - 1]
         found = [sum(len(line) + 1 for line in lines) + int(stated[2])]
@@ -274,6 +331,10 @@ def _message(error: AnalysisException, written: Mapping[str, str], columns: Sequ
 
 def shown_error(error: AnalysisException) -> str:
     """Return the message of an error of Spark, without the plan of the query."""
-    if str(error.getCondition()).startswith("UNBOUND_SQL_PARAMETER"):
-        return "a statement takes no parameters: write the value"
+    if str(error.getCondition()).startswith("INVALID_SQL_ARG"):
+        name = (error.getMessageParameters() or {}).get("name", "")
+        return (
+            f"the value of the parameter {name} is an expression or has values of different types: Spark binds "
+            "literals, and lists, create_map and struct of literals"
+        )
     return _POSITION.sub("", str(error)).strip() or "Spark refuses the query"

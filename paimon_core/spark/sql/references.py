@@ -6,13 +6,18 @@ again: each name is later replaced in place, so that Spark sees everything else 
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, ClassVar
 
-import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import TokenType
 
 from paimon_core.spark.sql.ambiguous_texts import ambiguous_texts, is_certain
 from paimon_core.spark.sql.grammar.cursor import Cursor, SqlToken, fail, tokens_of
@@ -21,6 +26,10 @@ from paimon_core.spark.sql.grammar.statements import Query, TableName, Value
 FUNCTIONS = ("paimon_incremental_query", "paimon_incremental_between_timestamp", "paimon_incremental_to_auto_tag")
 """The table functions that read changes, by Paimon's names."""
 _FROM = "SELECT * FROM "
+_PLAIN = (bool, int, float, str, Decimal, datetime.date)
+"""The types of parameters that conditions may compare with columns before Spark does."""
+_TIMES = "a time as text, such as '2026-01-31 12:00:00', or epoch seconds"
+_VERSIONS = "an id or a tag"
 _ID = re.compile(r"[0-9]{1,19}")
 _INCOMPLETE = re.compile(r"Required keyword: '\w+' missing for <class '(?:\w+\.)*(\w+)'>")
 """A message of sqlglot about an incomplete expression, which names a class of sqlglot."""
@@ -31,6 +40,30 @@ _AFTER = {
     "merge": "MERGE INTO t USING (WITH c AS (...) SELECT ...) s ON ...",
 }
 """By kind of statement, where its WITH is written."""
+
+
+def _marker(parser: Any) -> exp.Placeholder:
+    """Return the parameter whose sign was read; ``this`` is its position."""
+    start = parser._prev.start
+    if parser._prev.token_type is TokenType.COLON:
+        parser._advance()
+    return exp.Placeholder(this=str(start))
+
+
+class _Parser(SparkParser):
+    """Spark's parser, which keeps the positions of parameters."""
+
+    PLACEHOLDER_PARSERS: ClassVar[dict[TokenType, Any]] = {
+        **SparkParser.PLACEHOLDER_PARSERS,
+        TokenType.PLACEHOLDER: _marker,
+        TokenType.COLON: _marker,
+    }
+
+
+class _Dialect(Spark):
+    """Spark with the parser of this module."""
+
+    Parser = _Parser
 
 
 @dataclass(frozen=True)
@@ -44,7 +77,7 @@ class Reference:
     end: int
     """The part of the parsed text to replace, from its first character to after its last one."""
     version: Value = None
-    time: Value = None
+    time: Value | datetime.datetime = None
     function: str = ""
     arguments: tuple[Value, ...] = ()
     alias: str | None = None
@@ -94,7 +127,7 @@ def parse_query(query: Query, *, relation: bool = False) -> ParsedQuery:
     for inner in tree.find_all(exp.Command, exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Create):
         fail(query.text, query.start, f"{inner.key.upper()} is not possible inside of a query")
     tokens = tokens_of(written)
-    finder = _Finder(Query(query.text, shift, query.end), tokens, _words(tokens, written), written)
+    finder = _Finder(replace(query, start=shift), tokens, _words(tokens, written), written)
     references = [*finder.tables(tree), *finder.functions()]
     renames = tuple(renamed(tree.find_all(exp.Column), references))
     return ParsedQuery(written, shift, tuple(sorted(references, key=lambda r: r.start)), renames)
@@ -118,7 +151,7 @@ def _words(tokens: list[SqlToken], written: str) -> frozenset[str]:
 def parse_tree(query: Query, written: str, shift: int) -> exp.Expr:
     """Return sqlglot's tree of a text; raises SqlError with the position in the statement."""
     try:
-        found = sqlglot.parse(written, dialect="spark")
+        found = _Dialect().parse(written)
     except ParseError as error:
         detail = error.errors[0] if error.errors else {}
         problem, at = str(detail.get("description", error)), _offset(written, detail)
@@ -126,6 +159,10 @@ def parse_tree(query: Query, written: str, shift: int) -> exp.Expr:
         problem, at = str(error), 0
     else:
         if found and found[0] is not None:
+            for marker in found[0].find_all(exp.Placeholder):
+                value = query.bound.values.get(int(marker.this) + shift)
+                if isinstance(value, _PLAIN):
+                    marker.meta["value"] = value
             return found[0]
         problem, at = "a query is missing", 0
     problem = _TOKEN.sub(r"'\1', a word of the parser: as a name, write it in backquotes", problem)
@@ -185,7 +222,7 @@ class _Finder:
                 alone=scope is not None and len(relations(scope)) == 1,
             )
 
-    def _version(self, table: exp.Table, end: int) -> tuple[Value, Value, int]:
+    def _version(self, table: exp.Table, end: int) -> tuple[Value, Value | datetime.datetime, int]:
         """Return the version and the time that follow the name, and the position after them."""
         if table.args.get("version") is None:
             return None, None, end
@@ -198,10 +235,21 @@ class _Finder:
         is_time = kind in ("TIMESTAMP", "SYSTEM_TIME")
         cursor.choose("TIMESTAMP", "DATE")
         token = cursor.next
+        if token.kind == "parameter":
+            return self._version_of(cursor, kind, is_time)
         if token.kind not in ("text", "number") or not (token.kind == "text" or _ID.fullmatch(token.text)):
-            what = "a time as text, such as '2026-01-31 12:00:00', or epoch seconds" if is_time else "an id or a tag"
-            self._refuse(cursor, f"{kind} AS OF needs {what}")
+            self._refuse(cursor, f"{kind} AS OF needs {_TIMES if is_time else _VERSIONS}")
         value: Value = token.text if token.kind == "text" else int(token.text)
+        return (None, value, token.end) if is_time else (value, None, token.end)
+
+    def _version_of(self, cursor: Cursor, kind: str, is_time: bool) -> tuple[Value, Value | datetime.datetime, int]:
+        """Return the value of a parameter as a version or a time, and the position after the parameter."""
+        token = cursor.next
+        value = self._query.bound.values.get(token.start + self._query.start)
+        kinds = (str, int, datetime.datetime) if is_time else (str, int)
+        if isinstance(value, bool) or not isinstance(value, kinds):
+            needed = f"{_TIMES} or a datetime" if is_time else _VERSIONS
+            self._refuse(cursor, f"{kind} AS OF needs {needed}: the parameter {token.text} is {value!r:.60}")
         return (None, value, token.end) if is_time else (value, None, token.end)
 
     def _refuse(self, cursor: Cursor, problem: str) -> None:
@@ -219,8 +267,8 @@ class _Finder:
     def _arguments(self, at: int) -> tuple[tuple[Value, ...], int]:
         """Return the literals in parentheses from token ``at`` on, and the position after them."""
         shift = self._query.start
-        moved = [SqlToken(t.kind, t.text, t.start + shift, t.end + shift) for t in self._tokens]
-        cursor = Cursor(self._query.text, moved, at)
+        moved = [replace(t, start=t.start + shift, end=t.end + shift) for t in self._tokens]
+        cursor = Cursor(self._query.text, moved, at, self._query.bound)
         arguments = tuple(cursor.listed(lambda: cursor.literal("an argument")))
         return arguments, self._tokens[cursor.at - 1].end
 

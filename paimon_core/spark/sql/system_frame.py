@@ -9,8 +9,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from paimon_core.read.kept_deletes import ROW_KIND
 from paimon_core.spark.reads.system_reader import Part, SystemReader
+from paimon_core.spark.sql.times import session_zone
 from paimon_core.spark.tasks import run_tasks
 from paimon_core.spark.types import spark_schema
+from paimon_core.table.system.source import times_in
 from paimon_core.table.system.system_table import SystemTable
 
 KIND = ROW_KIND
@@ -18,10 +20,14 @@ KIND = ROW_KIND
 
 
 def system_frame(spark: SparkSession, table: SystemTable) -> DataFrame:
-    """Return the rows of a system table at the time of the call; the metadata pass through the driver."""
+    """Return the rows of a system table at the time of the call; the metadata pass through the driver.
+
+    Times without zone, such as ``commit_time``, are in the time zone of the session.
+    """
     names = table.arrow_schema.names
     schema = spark_schema(table.scan(names).fields)
-    reader = SystemReader(table, names)
+    with times_in(session_zone(spark)):
+        reader = SystemReader(table, names)
     parts = [p.data for p in reader.partitions() if isinstance(p, Part) and p.data is not None]
     if not parts:
         return spark.createDataFrame([], schema)

@@ -9,8 +9,11 @@ is read.
 from __future__ import annotations
 
 import calendar
+import datetime
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, TypeVar
@@ -96,11 +99,30 @@ class Source:
         return None if None in found else {row for rows in found for row in rows or ()}
 
 
+_ZONE: ContextVar[datetime.tzinfo | None] = ContextVar("zone", default=None)
+
+
+@contextmanager
+def times_in(zone: datetime.tzinfo) -> Iterator[None]:
+    """Show the times of system tables that are computed in the block in another time zone than that of the process."""
+    token = _ZONE.set(zone)
+    try:
+        yield
+    finally:
+        _ZONE.reset(token)
+
+
 def local_time(epoch_millis: int | None) -> int | None:
-    """Return epoch milliseconds converted to local time without a zone, in milliseconds, as in Java's system tables."""
+    """Return epoch milliseconds converted to local time without a zone, in milliseconds, as in Java's system tables.
+
+    The time zone is that of the process, or of ``times_in``.
+    """
     if epoch_millis is None:
         return None
     seconds, millis = divmod(epoch_millis, 1000)
+    if (zone := _ZONE.get()) is not None:
+        moment = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC) + datetime.timedelta(seconds=seconds)
+        return calendar.timegm(moment.astimezone(zone).timetuple()) * 1000 + millis
     return calendar.timegm(time.localtime(seconds)) * 1000 + millis
 
 

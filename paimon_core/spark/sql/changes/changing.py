@@ -5,8 +5,10 @@ It finds the columns that the expressions name, checks the types, and calls ``ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, NullType, StructField, StructType
@@ -34,12 +36,12 @@ from paimon_core.table.table import Table
 
 
 def update(spark: SparkSession, names: Names, statement: Update, text: str) -> Snapshot | None:
-    """Set columns of the rows that match, in one commit; subqueries of WHERE: see ``delete``."""
+    """Set columns of the rows that match, in one commit; subqueries: see ``delete``."""
     table = names.table(statement.table, text)
     scope = Scope(table.schema.names, _qualifiers(names, statement.table, statement.alias, text))
-    with subqueries(spark, names, statement.where) as edits:
-        where = None if statement.where is None else scope.expression(statement.where, edits)
-        values = new_values(table, statement.values, scope, text)
+    with _reading(spark, names) as read:
+        where = None if statement.where is None else read(scope, statement.where)
+        values = new_values(table, statement.values, scope, text, partial(read, scope))
         columns = _checked(spark, table, None, values, where)
         return _run(
             names, table, text, statement.table.start, lambda table: row_changes.update(spark, table, columns, where)
@@ -49,15 +51,22 @@ def update(spark: SparkSession, names: Names, statement: Update, text: str) -> S
 def delete(spark: SparkSession, names: Names, statement: Delete, text: str) -> Snapshot | None:
     """Delete the rows that match, in one commit.
 
-    Subqueries of WHERE read the snapshots that are the latest at the time of the call. If one reads the target table
+    Subqueries read the snapshots that are the latest at the time of the call. If one reads the target table
     too, the deletion is not repeated after a conflict, as with ``merge``.
     """
     table = names.table(statement.table, text)
     scope = Scope(table.schema.names, _qualifiers(names, statement.table, statement.alias, text))
-    with subqueries(spark, names, statement.where) as edits:
-        where = None if statement.where is None else scope.expression(statement.where, edits)
+    with _reading(spark, names) as read:
+        where = None if statement.where is None else read(scope, statement.where)
         _checked(spark, table, None, (), where)
         return _run(names, table, text, statement.table.start, lambda table: row_changes.delete(spark, table, where))
+
+
+@contextmanager
+def _reading(spark: SparkSession, names: Names) -> Iterator[Callable[[Scope, Query], Expression]]:
+    """Yield a function that reads an expression; the tables of its subqueries are views in the block."""
+    with ExitStack() as views:
+        yield lambda scope, query: scope.expression(query, views.enter_context(subqueries(spark, names, query)))
 
 
 def _run(names: Names, table: Table, text: str, at: int, change: Callable[[Table], Snapshot | None]) -> Snapshot | None:
@@ -76,8 +85,9 @@ def _run(names: Names, table: Table, text: str, at: int, change: Callable[[Table
 def merge(spark: SparkSession, names: Names, statement: Merge, text: str) -> Snapshot | None:
     """Merge a table, view or query into a table, in one commit.
 
-    If the source also reads the target table, both are read at the snapshot that is the latest at the time of the call.
-    In this case the merge is not repeated after a conflict: CommitConflict is raised, and the statement must run again.
+    If the source or a subquery also reads the target table, all are read at the snapshot that is the latest at the time
+    of the call. In this case the merge is not repeated after a conflict: CommitConflict is raised, and the statement
+    must run again.
     """
     table = names.table(statement.table, text)
     rows = frame(spark, names, statement.source, relation=True)
@@ -94,18 +104,22 @@ def merge(spark: SparkSession, names: Names, statement: Merge, text: str) -> Sna
     scopes = {"matched": both, "not matched": only_source, "not matched by source": only_target}
     source = rows.toDF(*internal.values())
     on = list(pairs)
-    clauses = [_clause(table, clause, scopes[clause.kind], internal, on, text) for clause in statement.clauses]
-    clauses = [replace(c, columns=_checked(spark, table, source, c.values, c.condition)) for c in clauses]
-    source = typed_nulls(source, table)
-    used = _source_columns(clauses)
-    source = source.select(*(quoted(name) for name in source.columns if name in pairs or name in used))
-    return _run(
-        names,
-        table,
-        text,
-        statement.table.start,
-        lambda table: row_changes.merge(spark, table, source, on, clauses),
-    )
+    with _reading(spark, names) as read:
+        clauses = [
+            _clause(table, c, scopes[c.kind], partial(read, scopes[c.kind]), internal, on, text)
+            for c in statement.clauses
+        ]
+        clauses = [replace(c, columns=_checked(spark, table, source, c.values, c.condition)) for c in clauses]
+        source = typed_nulls(source, table)
+        used = _source_columns(clauses)
+        source = source.select(*(quoted(name) for name in source.columns if name in pairs or name in used))
+        return _run(
+            names,
+            table,
+            text,
+            statement.table.start,
+            lambda table: row_changes.merge(spark, table, source, on, clauses),
+        )
 
 
 def _source_columns(clauses: Sequence[Clause]) -> frozenset[str]:
@@ -166,13 +180,19 @@ def internal_names(columns: Sequence[str], pairs: Mapping[str, str]) -> dict[str
 
 
 def _clause(
-    table: Table, clause: MergeClause, scope: Scope, internal: Mapping[str, str], on: Sequence[str], text: str
+    table: Table,
+    clause: MergeClause,
+    scope: Scope,
+    read: Callable[[Query], Expression],
+    internal: Mapping[str, str],
+    on: Sequence[str],
+    text: str,
 ) -> Clause:
-    condition = None if clause.condition is None else scope.expression(clause.condition)
+    condition = None if clause.condition is None else read(clause.condition)
     if clause.action == "delete":
         return Clause(clause.kind, clause.action, condition, ())
     if clause.values is not None:
-        values = new_values(table, clause.values, scope, text, with_fields=clause.action == "update")
+        values = new_values(table, clause.values, scope, text, read, with_fields=clause.action == "update")
         return Clause(clause.kind, clause.action, condition, values)
     known = {name.casefold(): found for name, found in internal.items()}
     star: list[NewValue] = []

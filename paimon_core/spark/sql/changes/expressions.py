@@ -68,18 +68,24 @@ class Scope:
             what = "a subquery" if isinstance(inner, exp.Query) else "*" if isinstance(inner, exp.Star) else inner.key
             fail(query.text, query.start, f"{what} is not possible here: compute it in the source of a MERGE INTO")
         changes, hiding = list(edits or ()), hiding_names(tree, edits or ())
+        bound = query.bound
+        changes += [
+            Edit(at - query.start, bound.ends[at] - query.start, bound.variables[at])
+            for at in bound.within(query.start, query.end)
+        ]
         found: dict[str, set[str]] = {TARGET: set(), SOURCE: set()}
         columns = sorted(tree.find_all(exp.Column), key=lambda c: c.parts[0].meta.get("start", -1))
         for column in columns:
             parts = column.parts
             if is_inside(column) and not self._is_outer(column):
                 continue
-            hidden = next((name for name in (TARGET, parts[0].name.casefold()) if name in hiding), None)
+            side, name, used = self._resolved(query, parts)
+            hidden = next((name for name in (side, parts[0].name.casefold()) if name in hiding), None)
             if is_inside(column) and hidden is not None:
                 at = query.start + parts[0].meta.get("start", 0)
-                problem = "cannot use the rows of the changed table: use other aliases"
+                owner = "the changed table" if side == TARGET else "the source"
+                problem = f"cannot use the rows of {owner}: use other aliases"
                 fail(query.text, at, f"a subquery that has a column {hidden!r}, or a table of this name, {problem}")
-            side, name, used = self._resolved(query, parts)
             found[side].add(name)
             if "start" not in parts[0].meta or "end" not in parts[used - 1].meta:
                 at = query.start + parts[0].meta.get("start", 0)
@@ -93,9 +99,10 @@ class Scope:
         )
 
     def _is_outer(self, column: exp.Column) -> bool:
-        """Whether a column inside of a subquery names the target by its qualifier."""
+        """Whether a column inside of a subquery names the target or the source by its qualifier."""
         names = tuple(part.name.casefold() for part in column.parts)
-        named = any(len(names) > len(q) and names[: len(q)] == q for q in self.target_names)
+        qualifiers = (*self.target_names, *self.source_names)
+        named = any(len(names) > len(q) and names[: len(q)] == q for q in qualifiers)
         return named and not is_inner(column)
 
     def _resolved(self, query: Query, parts: Sequence[exp.Expr]) -> tuple[str, str, int]:

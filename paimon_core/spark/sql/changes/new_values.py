@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.errors import AnalysisException
@@ -15,7 +15,7 @@ from paimon_core.spark.row_changes.conditions import TARGET
 from paimon_core.spark.sql.assignment import assigned, assignment_problem, wanted_type
 from paimon_core.spark.sql.changes.expressions import Expression, Scope
 from paimon_core.spark.sql.grammar.cursor import fail
-from paimon_core.spark.sql.grammar.statements import Assignment
+from paimon_core.spark.sql.grammar.statements import Assignment, Query
 from paimon_core.spark.sql.names import column_of, similar
 from paimon_core.spark.sql.queries import shown_error
 from paimon_core.table.table import Table
@@ -31,9 +31,15 @@ class NewValue:
 
 
 def new_values(
-    table: Table, assignments: Sequence[Assignment], scope: Scope, text: str, *, with_fields: bool = True
+    table: Table,
+    assignments: Sequence[Assignment],
+    scope: Scope,
+    text: str,
+    read: Callable[[Query], Expression],
+    *,
+    with_fields: bool = True,
 ) -> tuple[NewValue, ...]:
-    """Find the columns and fields that are set.
+    """Find the columns and fields that are set; ``read`` returns the expression of a value.
 
     ``with_fields``: whether fields of structs can be set, as in rows that exist. Raises SqlError for unknown names, for
     a value that is set twice, and for a field of a column that is not a STRUCT.
@@ -47,7 +53,7 @@ def new_values(
         for other in found:
             if other.column == column and all(a == b for a, b in zip(other.fields, fields, strict=False)):
                 fail(text, one.at, f"column {name!r} is set twice")
-        found.append(NewValue(column, fields, scope.expression(one.value)))
+        found.append(NewValue(column, fields, read(one.value)))
     return tuple(found)
 
 

@@ -1,7 +1,7 @@
-"""Subqueries: the tables that the subqueries of a condition read, as temporary views of one snapshot each.
+"""Subqueries: the tables that the subqueries of an expression read, as temporary views of one snapshot each.
 
-The views have unique names, which replace the names of the tables in the text of the condition. They exist while the
-statement runs, because Spark analyses the condition several times.
+The views have unique names, which replace the names of the tables in the text of the expression. They exist while the
+statement runs, because Spark analyses the expression several times.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from paimon_core.spark.columns import quoted
 from paimon_core.spark.row_changes.conditions import TARGET
+from paimon_core.spark.row_changes.expressions import SOURCE
 from paimon_core.spark.sql.grammar.statements import Query
 from paimon_core.spark.sql.names import Names
 from paimon_core.spark.sql.queries import rows_of
@@ -35,14 +36,14 @@ class Edit:
 
 
 @contextmanager
-def subqueries(spark: SparkSession, names: Names, condition: Query | None) -> Iterator[tuple[Edit, ...]]:
-    """Yield the replacements of the tables that the subqueries of a condition name; the views exist in the block.
+def subqueries(spark: SparkSession, names: Names, condition: Query) -> Iterator[tuple[Edit, ...]]:
+    """Yield the replacements of the tables that the subqueries of an expression name; the views exist in the block.
 
     A table is read at the snapshot that is the latest at the time of the call. Raises NotFound for unknown tables and
     the errors of reads, with their position.
     """
-    tree = None if condition is None else parse_tree(condition, condition.written, condition.start)
-    if condition is None or tree is None or tree.find(exp.Query) is None:
+    tree = parse_tree(condition, condition.written, condition.start)
+    if tree.find(exp.Query) is None:
         yield ()
         return
     edits: list[Edit] = []
@@ -78,8 +79,8 @@ def _columns(spark: SparkSession, table: str) -> tuple[str, ...]:
 def hiding_names(tree: exp.Expr, edits: Iterable[Edit]) -> frozenset[str]:
     """Return the names, in lower case, that Spark may find inside of the subqueries instead of the changed table.
 
-    These are the names of columns, and ``target`` if anything inside of a subquery has this name: Spark searches a name
-    there first, so ``t.id`` may be a field of a column ``t``.
+    These are the names of columns, and ``target`` and ``source`` if anything inside of a subquery has this name: Spark
+    searches a name there first, so ``t.id`` may be a field of a column ``t``.
     """
     found = {name.casefold() for edit in edits for name in edit.columns}
     for node in tree.find_all(exp.Alias, exp.PivotAlias, exp.TableAlias, exp.Identifier):
@@ -89,8 +90,8 @@ def hiding_names(tree: exp.Expr, edits: Iterable[Edit]) -> frozenset[str]:
             found |= {column.name.casefold() for column in node.columns}
         elif not isinstance(node, exp.Identifier):
             found.add(node.alias.casefold())
-        elif node.name.casefold() == TARGET:
-            found.add(TARGET)
+        elif node.name.casefold() in (TARGET, SOURCE):
+            found.add(node.name.casefold())
     return frozenset(found)
 
 

@@ -103,7 +103,7 @@ def merge(cursor: Cursor) -> Merge:
     source_alias = _alias(cursor, "ON")
     if source_alias is not None and cursor.peek("("):  # the names of the source's columns
         cursor.listed(lambda: cursor.name("a column"))
-        source = Query(cursor.source, source.start, cursor.tokens[cursor.at - 1].end)
+        source = Query(cursor.source, source.start, cursor.tokens[cursor.at - 1].end, cursor.bound)
     cursor.need("ON")
     on = parts.expression(cursor, "WHEN", what="a condition")
     clauses = []
@@ -138,7 +138,7 @@ def _source(cursor: Cursor) -> Query:
             if cursor.skip(*words, "AS", "OF"):
                 cursor.literal("a version")
                 break
-    return Query(cursor.source, start, cursor.tokens[cursor.at - 1].end)
+    return Query(cursor.source, start, cursor.tokens[cursor.at - 1].end, cursor.bound)
 
 
 def _clause(cursor: Cursor) -> MergeClause:

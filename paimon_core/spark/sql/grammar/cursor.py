@@ -7,10 +7,11 @@ SqlError with its position.
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
@@ -19,6 +20,7 @@ from sqlglot.tokenizer_core import TokenType
 from paimon_core.errors import SqlError
 from paimon_core.limits import check_limit
 from paimon_core.predicate.tokens import place
+from paimon_core.spark.sql.grammar.markers import NOTHING, Bound, joined
 from paimon_core.spark.sql.grammar.masked import masked
 
 SQL_LENGTH = 1 << 20
@@ -36,11 +38,11 @@ class _Tokenizer(Spark.Tokenizer):
 
 @dataclass(frozen=True, slots=True)
 class SqlToken:
-    """One token; ``kind`` is word, name (in backticks), text, number, sign or end."""
+    """One token; ``kind`` is word, name (in backticks), text, number, parameter, sign or end."""
 
     kind: str
     text: str
-    """The word, the unquoted name or text, or the sign."""
+    """The word, the unquoted name or text, the marker (``:name`` or ``?``), or the sign."""
     start: int
     end: int
     """The position after the last character."""
@@ -95,14 +97,17 @@ def tokens_of(source: str) -> list[SqlToken]:
         if part.kind == "sign" and part.text == ";":
             fail(source, part.start, "the text has several statements: pass one at a time")
     end = found[-1].end if found else len(source)
-    return [*found, SqlToken("end", "", end, end)]
+    return [*joined(found), SqlToken("end", "", end, end)]
 
 
 class Cursor:
     """The tokens of a statement, and the position of the next token."""
 
-    def __init__(self, source: str, tokens: Sequence[SqlToken] | None = None, at: int = 0) -> None:
+    def __init__(
+        self, source: str, tokens: Sequence[SqlToken] | None = None, at: int = 0, bound: Bound = NOTHING
+    ) -> None:
         self.source = source
+        self.bound = bound
         self.tokens = tokens_of(source) if tokens is None else list(tokens)
         self.at = at
 
@@ -168,14 +173,19 @@ class Cursor:
         return tuple(names)
 
     def text(self, what: str) -> str:
-        """Return the next text in quotes."""
+        """Return the next text in quotes, or the text of a parameter."""
+        if self.next.kind == "parameter":
+            return str(self._parameter(what, str))
         if self.next.kind != "text":
             self.refuse(f"{what} in single quotes")
         self.at += 1
         return self.tokens[self.at - 1].text
 
     def literal(self, what: str) -> str | int | bool | None:
-        """Return a text, a whole number, true, false or null."""
+        """Return a text, a whole number, true, false or null; also of a parameter, with a date or time as text."""
+        if self.next.kind == "parameter":
+            found = self._parameter(what, str, int, datetime.date, type(None))
+            return str(found) if isinstance(found, datetime.date) else found
         for word, value in (("TRUE", True), ("FALSE", False), ("NULL", None)):
             if self.skip(word):
                 return value
@@ -189,6 +199,15 @@ class Cursor:
             self.refuse(f"{what}: a whole number of at most {_MOST_DIGITS} digits")
         self.at += 1
         return sign * int(token.text)
+
+    def _parameter(self, what: str, *kinds: type) -> Any:
+        """Return the value of the next parameter; raises SqlError unless it is of one of the types."""
+        token, value = self.next, self.bound.values.get(self.next.start)
+        if not isinstance(value, kinds):
+            wanted = " or ".join(kind.__name__ for kind in kinds)
+            self.fail(f"{what}: the parameter {token.text} is {wanted}, not {type(value).__name__}")
+        self.at += 1
+        return value
 
     def listed(self, item: Callable[[], T]) -> list[T]:
         """Return one or more items in parentheses, separated by commas."""

@@ -7,7 +7,13 @@ from typing import Any
 from paimon_core.spark.columns import quoted
 from paimon_core.spark.sql.grammar import parts
 from paimon_core.spark.sql.grammar.cursor import Cursor
-from paimon_core.spark.sql.grammar.statements import CreateDatabase, CreateLike, CreateTable, TableName
+from paimon_core.spark.sql.grammar.statements import (
+    CreateDatabase,
+    CreateLike,
+    CreateTable,
+    CreateView,
+    TableName,
+)
 from paimon_core.types import parse_columns
 
 _REFUSED = {
@@ -21,14 +27,21 @@ _REFUSED = {
 }
 
 
-def create(cursor: Cursor) -> CreateTable | CreateLike | CreateDatabase:
+def create(cursor: Cursor) -> CreateTable | CreateLike | CreateDatabase | CreateView:
     """Read the rest of a statement after CREATE."""
     if cursor.choose("DATABASE", "SCHEMA", "NAMESPACE"):
         return _database(cursor)
     replace = cursor.skip("OR", "REPLACE")
-    for word in ("TEMPORARY", "TEMP", "GLOBAL", "VIEW", "FUNCTION"):
-        if cursor.peek(word):
-            cursor.fail(f"CREATE {word} is not supported: use spark.sql, or createOrReplaceTempView of a DataFrame")
+    if cursor.peek("GLOBAL"):
+        cursor.fail("CREATE GLOBAL TEMPORARY VIEW is not supported: use createGlobalTempView of a DataFrame")
+    if cursor.peek("VIEW"):
+        cursor.fail("CREATE VIEW is not supported, because the catalog has no views: use CREATE TEMPORARY VIEW")
+    is_temporary = bool(cursor.choose("TEMPORARY", "TEMP"))
+    if cursor.skip("VIEW"):
+        return _view(cursor, replace=replace)
+    if is_temporary or cursor.peek("FUNCTION"):
+        word = f"TEMPORARY {cursor.next.text[:40]}".strip() if is_temporary else "FUNCTION"
+        cursor.fail(f"CREATE {word} is not supported: use CREATE TEMPORARY VIEW, or spark.sql for functions")
     if cursor.peek("EXTERNAL"):
         cursor.fail("CREATE EXTERNAL TABLE is not supported: use CREATE TABLE")
     cursor.need("TABLE")
@@ -137,6 +150,35 @@ def _partition_column(cursor: Cursor, columns: list[str]) -> str:
         cursor.at -= 1
         columns.append(_column(cursor))
     return name
+
+
+def _view(cursor: Cursor, *, replace: bool) -> CreateView:
+    """Read the rest of a statement after CREATE TEMPORARY VIEW."""
+    if cursor.peek("IF"):
+        cursor.fail("IF NOT EXISTS is not possible with TEMPORARY: use CREATE OR REPLACE TEMPORARY VIEW")
+    name = parts.table_name(cursor)
+    if len(name.parts) > 1:
+        cursor.fail(f"a temporary view has no database: write {name.parts[-1]}", name.start)
+    columns = None
+    if cursor.peek("("):
+        at = cursor.next.start
+        columns = tuple(cursor.listed(lambda: _view_column(cursor)))
+        parts.refuse_doubled([column for column, _ in columns], cursor.source, at, "the view")
+    for word, instead in (
+        ("COMMENT", "leave it out; columns may have comments"),
+        ("TBLPROPERTIES", "leave it out"),
+        ("USING", "use spark.sql for views of files"),
+        ("WITH", "leave it out: write AS before the query"),
+    ):
+        if cursor.peek(word):
+            cursor.fail(f"{word} of a temporary view is not supported: {instead}")
+    cursor.need("AS")
+    return CreateView(name.parts[0], name.start, parts.query(cursor), columns, replace)
+
+
+def _view_column(cursor: Cursor) -> tuple[str, str]:
+    name = cursor.name("the name of a column")
+    return name, cursor.text("a comment") if cursor.skip("COMMENT") else ""
 
 
 def _like(cursor: Cursor, name: TableName, if_not_exists: bool) -> CreateLike:

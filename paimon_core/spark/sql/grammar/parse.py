@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from paimon_core.options.similar_names import resembled
-from paimon_core.spark.sql.grammar import alterations, changes, definitions, parts
+from paimon_core.spark.sql.grammar import alterations, changes, ctes, definitions, parts
 from paimon_core.spark.sql.grammar.cursor import Cursor
+from paimon_core.spark.sql.grammar.markers import NOTHING, Bound
 from paimon_core.spark.sql.grammar.statements import (
     Analyze,
     Call,
     Describe,
     DropDatabase,
     DropTable,
+    DropView,
     RemovePartitions,
     Select,
     Show,
@@ -44,16 +46,23 @@ _INSTEAD = {
 }
 
 
-def parse(text: str) -> Statement:
-    """Return the statement of a text.
+def parse(text: str, bound: Bound = NOTHING) -> Statement:
+    """Return the statement of a text; ``bound``: the values of its parameters.
 
     Raises SqlError, which names the position and what to use instead, if the text is not exactly one supported
     statement.
     """
-    cursor = Cursor(text)
+    cursor = Cursor(text, bound=bound)
     _refuse_dollars(cursor)
+    _refuse_identifiers(cursor)
+    if clause := ctes.with_clause(cursor):
+        return ctes.with_ctes(cursor, clause, _statement(cursor))
     if parts.is_query(cursor):
         return Select(parts.query(cursor))
+    return _statement(cursor)
+
+
+def _statement(cursor: Cursor) -> Statement:
     word = cursor.next.word
     if word not in _STATEMENTS:
         if word in _INSTEAD:
@@ -75,6 +84,13 @@ def _refuse_dollars(cursor: Cursor) -> None:
             cursor.fail(f"a name with $ is written in backquotes, such as {name} or db.{name}", table.start)
 
 
+def _refuse_identifiers(cursor: Cursor) -> None:
+    """Raise SqlError for IDENTIFIER(...): a name that is computed cannot be found before the statement runs."""
+    for word, sign in zip(cursor.tokens, cursor.tokens[1:], strict=False):
+        if word.word == "IDENTIFIER" and sign.kind == "sign" and sign.text == "(":
+            cursor.fail("IDENTIFIER(...) is not supported: write the name; parameters are values only", word.start)
+
+
 def _explain(cursor: Cursor) -> Select:
     mode = cursor.choose(*_EXPLAIN_MODES)
     if not parts.is_query(cursor):
@@ -87,7 +103,7 @@ def _replace(cursor: Cursor) -> Statement:
     return definitions.table(cursor, replace=True, must_exist=True)
 
 
-def _drop(cursor: Cursor) -> DropTable | DropDatabase:
+def _drop(cursor: Cursor) -> DropTable | DropDatabase | DropView:
     if cursor.choose("DATABASE", "SCHEMA", "NAMESPACE"):
         if_exists = cursor.skip("IF", "EXISTS")
         at = cursor.next.start
@@ -95,9 +111,17 @@ def _drop(cursor: Cursor) -> DropTable | DropDatabase:
         cascade = cursor.choose("CASCADE", "RESTRICT") == "CASCADE"
         cursor.end()
         return DropDatabase(name, at, if_exists, cascade)
-    if cursor.choose("VIEW", "TEMPORARY", "FUNCTION"):
-        cursor.at -= 1
-        cursor.fail(f"DROP {cursor.next.word} is not supported: use spark.sql, or spark.catalog.dropTempView")
+    if cursor.peek("TEMPORARY") or cursor.peek("FUNCTION"):
+        cursor.fail(f"DROP {cursor.next.word} is not supported: use spark.sql")
+    if cursor.skip("VIEW"):
+        if_exists = cursor.skip("IF", "EXISTS")
+        view = parts.table_name(cursor)
+        if len(view.parts) > 1:
+            cursor.fail(
+                f"{view} has a database: a catalog has no views, and a temporary view has no database", view.start
+            )
+        cursor.end()
+        return DropView(view, if_exists)
     cursor.need("TABLE")
     if_exists = cursor.skip("IF", "EXISTS")
     table = parts.table_name(cursor)
@@ -109,7 +133,8 @@ def _drop(cursor: Cursor) -> DropTable | DropDatabase:
 def _alter(cursor: Cursor) -> Statement:
     for word in ("DATABASE", "SCHEMA", "NAMESPACE", "VIEW"):
         if cursor.peek(word):
-            cursor.fail(f"ALTER {word} is not supported: only tables can be altered")
+            instead = "use CREATE OR REPLACE TEMPORARY VIEW" if word == "VIEW" else "only tables can be altered"
+            cursor.fail(f"ALTER {word} is not supported: {instead}")
     cursor.need("TABLE")
     return alterations.alter(cursor)
 
@@ -170,6 +195,9 @@ def _show(cursor: Cursor) -> Show:
     elif cursor.skip("TABLES"):
         database = _database(cursor) if cursor.choose("IN", "FROM") else None
         found = Show("tables", database=database, like=_like(cursor))
+    elif cursor.skip("VIEWS"):
+        database = _database(cursor) if cursor.choose("IN", "FROM") else None
+        found = Show("views", database=database, like=_like(cursor))
     elif cursor.skip("PARTITIONS"):
         table = parts.table_name(cursor)
         spec = parts.static_partition(cursor) if cursor.skip("PARTITION") else {}
@@ -192,7 +220,7 @@ def _show(cursor: Cursor) -> Show:
         database = _database(cursor) if cursor.choose("IN", "FROM") else None
         found = Show("columns", table, database)
     else:
-        cursor.refuse("DATABASES, TABLES, PARTITIONS, CREATE TABLE, TBLPROPERTIES, COLUMNS or TAGS")
+        cursor.refuse("DATABASES, TABLES, VIEWS, PARTITIONS, CREATE TABLE, TBLPROPERTIES, COLUMNS or TAGS")
     cursor.end()
     return found
 

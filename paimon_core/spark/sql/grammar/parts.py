@@ -5,6 +5,7 @@ TBLPROPERTIES (...).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from paimon_core.errors import InvalidRequest
 from paimon_core.spark.columns import quoted
@@ -41,7 +42,7 @@ def rest(cursor: Cursor, what: str) -> Query:
     if cursor.next.kind == "end":
         cursor.refuse(what)
     cursor.at = len(cursor.tokens) - 1
-    return Query(cursor.source, start, cursor.tokens[-1].end)
+    return Query(cursor.source, start, cursor.tokens[-1].end, cursor.bound)
 
 
 def is_query(cursor: Cursor) -> bool:
@@ -58,7 +59,7 @@ def query(cursor: Cursor) -> Query:
 
 def expression(cursor: Cursor, *ends: str, what: str) -> Query:
     """Return the expression up to one of the words or signs ``ends``."""
-    return Query(cursor.source, *cursor.until(*ends, what=what))
+    return Query(cursor.source, *cursor.until(*ends, what=what), cursor.bound)
 
 
 def value(cursor: Cursor, *ends: str) -> Query:
@@ -70,10 +71,11 @@ def value(cursor: Cursor, *ends: str) -> Query:
 
 def with_nulls(query: Query, defaults: Iterable[SqlToken]) -> Query:
     """Return a part of a statement with NULL in place of each word DEFAULT; all positions stay the same."""
-    text = query.text
+    text = query.written
     for token in defaults:
-        text = text[: token.start] + "NULL".ljust(token.end - token.start) + text[token.end :]
-    return Query(text, query.start, query.end)
+        start, end = token.start - query.start, token.end - query.start
+        text = text[:start] + "NULL".ljust(end - start) + text[end:]
+    return replace(query, replaced=text)
 
 
 def partition(cursor: Cursor) -> tuple[dict[str, Value], tuple[str, ...]]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from paimon_core.alter.changes import SchemaChange
+from paimon_core.spark.sql.grammar.markers import NOTHING, Bound
 
 Value = str | int | bool | None
 """The value of an argument or of a partition column, as a literal of the text."""
@@ -36,11 +37,19 @@ class Query:
     text: str
     start: int
     end: int
+    bound: Bound = NOTHING
+    """The parameters of the statement."""
+    replaced: str | None = None
+    """What is read instead of the part; each position in it is the position in the part."""
 
     @property
     def written(self) -> str:
-        """The characters of the part."""
-        return self.text[self.start : self.end]
+        """The characters to read."""
+        return self.text[self.start : self.end] if self.replaced is None else self.replaced
+
+
+Ctes = Mapping[str, Query]
+"""The queries of WITH before a statement, by name in lower case."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +99,26 @@ class CreateLike:
     source: TableName
     properties: Mapping[str, str]
     if_not_exists: bool
+
+
+@dataclass(frozen=True)
+class CreateView:
+    """CREATE TEMPORARY VIEW."""
+
+    name: str
+    at: int
+    query: Query
+    columns: tuple[tuple[str, str], ...] | None
+    """The names of the columns with their comments; None: the columns of the query."""
+    replace: bool
+
+
+@dataclass(frozen=True)
+class DropView:
+    """DROP VIEW."""
+
+    name: TableName
+    if_exists: bool
 
 
 @dataclass(frozen=True)
@@ -179,6 +208,7 @@ class Update:
     alias: str | None
     values: tuple[Assignment, ...]
     where: Query | None
+    ctes: Ctes = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -188,6 +218,7 @@ class Delete:
     table: TableName
     alias: str | None
     where: Query | None
+    ctes: Ctes = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -215,6 +246,7 @@ class Merge:
     source_alias: str | None
     on: Query
     clauses: tuple[MergeClause, ...]
+    ctes: Ctes = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -237,7 +269,7 @@ class Describe:
 
 @dataclass(frozen=True)
 class Show:
-    """SHOW: ``what`` is databases, tables, partitions, create table, tblproperties, columns or tags."""
+    """SHOW: ``what`` is databases, tables, partitions, create table, tblproperties, columns, tags or views."""
 
     what: str
     table: TableName | None = None
@@ -270,6 +302,8 @@ Statement = (
     | Insert
     | CreateTable
     | CreateLike
+    | CreateView
+    | DropView
     | CreateDatabase
     | DropDatabase
     | DropTable
@@ -293,7 +327,9 @@ def position_of(statement: Statement) -> int:
     match statement:
         case Select(query=query):
             return query.start
-        case CreateDatabase(at=at) | DropDatabase(at=at) | Use(at=at) | Call(at=at):
+        case DropView(name=name):
+            return name.start
+        case CreateView(at=at) | CreateDatabase(at=at) | DropDatabase(at=at) | Use(at=at) | Call(at=at):
             return at
         case Describe(table=None, database=(_, at)):
             return at

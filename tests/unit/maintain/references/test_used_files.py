@@ -101,3 +101,12 @@ def test_the_prefixes_of_data_files_are_read_from_the_options():
     fake_file(context, name=name)
     found = candidates(context, directories(context), three_days_on())
     assert name in {f.name for f in found.files}
+
+
+def test_a_branch_of_a_table_without_schema_says_that_main_has_none(monkeypatch):
+    context, _ = compacted()
+    branch = make_branch(context, "b", 1)
+    context.storage.delete_directory(f"{context.paths.root}/schema")
+    monkeypatch.setattr("paimon_core.maintain.roots._PAUSES", ())
+    with pytest.raises(CorruptTable, match=r"branch 'main' has no schema, .* the files in .*/schema were deleted"):
+        list(all_roots(branch))
