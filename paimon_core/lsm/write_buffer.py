@@ -75,7 +75,7 @@ class Drained:
 
     merged: pa.Table
     """One row per key, of any kind, sorted by key."""
-    raw: pa.Table | None
+    raw: pa.Table | None = None
     """Every row that was added, sorted by key and in merge order within a key; None unless requested."""
 
 
@@ -144,7 +144,9 @@ class WriteBuffer:
     def drain(self) -> Iterator[Drained]:
         """Yield all rows by ascending key; yield nothing if the buffer is empty. Afterwards the buffer is empty."""
         if not self._runs:
-            if self._tables:
+            if self._tables and self._folds_early:
+                yield from map(Drained, self._chunk())
+            elif self._tables:
                 yield from starmap(self._drained, _parts(*self._grouped()))
             return
         self.spill_long()
@@ -198,7 +200,18 @@ class WriteBuffer:
 
     def _chunk(self) -> Iterator[pa.Table]:
         """Remove the rows in memory from the buffer and yield them as the rows of a run."""
-        return starmap(self._run_rows, _parts(*self._grouped()))
+        rows, groups = self._grouped()
+        if self._folds_early and self._frees_columns(rows):
+            kept, names = self._engine.survivors(rows, groups, drop_deletes=False), rows.column_names
+            parts = _column_parts(rows)
+            del rows
+            yield self._fold_by_column(parts, kept, names)
+            return
+        yield from starmap(self._run_rows, _parts(rows, groups))
+
+    def _frees_columns(self, rows: pa.Table) -> bool:
+        """Whether rows in memory are copied column by column, so that one column at a time is in memory twice."""
+        return self._engine.keeps_last and len(rows) >= _MANY_ROWS and not _are_long(rows)
 
     def _run_rows(self, rows: pa.Table, groups: Groups) -> pa.Table:
         return self._fold(rows, groups) if self._folds_early else _arranged(rows, groups)
@@ -213,16 +226,21 @@ class WriteBuffer:
     def _fold(self, rows: pa.Table, groups: Groups) -> pa.Table:
         engine, names = self._engine, rows.column_names
         kept = engine.survivors(rows, groups, drop_deletes=False)
-        processors = own_processors() if engine.keeps_last and len(rows) >= _MANY_ROWS else 1
-        if processors == 1:
+        if not engine.keeps_last or len(rows) < _MANY_ROWS or own_processors() == 1:
             return engine.fold(rows, kept, names)
-        # A key column and its value column are one part, because the engine copies equal memory only once.
-        parts: dict[str, list[str]] = {}
-        for name in names:
-            parts.setdefault(name.removeprefix(KEY_PREFIX), []).append(name)
-        # Large columns begin first, so that the threads end at about the same time.
-        order = sorted(parts.values(), key=lambda part: rows[part[-1]].nbytes, reverse=True)
-        found = run_parallel(lambda part: engine.fold(rows, kept, part), order, processors)
+        return self._fold_by_column(_column_parts(rows), kept, names)
+
+    def _fold_by_column(self, parts: dict[int, pa.Table], kept: Groups, names: Sequence[str]) -> pa.Table:
+        """Return the columns ``names`` of the results of ``kept``; each table of ``parts`` has some of the columns.
+
+        ``parts`` loses each table when it is copied, so that its memory can be used for the next one.
+        """
+
+        def copied(at: int) -> pa.Table:
+            part = parts.pop(at)
+            return self._engine.fold(part, kept, part.column_names)
+
+        found = run_parallel(copied, list(parts), own_processors())
         columns = {name: table[name] for table in found for name in table.column_names}
         return pa.Table.from_arrays([columns[name] for name in names], names)
 
@@ -294,12 +312,29 @@ def _arranged(rows: pa.Table, groups: Groups) -> pa.Table:
     return pa.Table.from_arrays([take(column, groups.order) for column in rows.columns], schema=rows.schema)
 
 
+def _are_long(rows: pa.Table) -> bool:
+    return bool(rows.nbytes > max(PART_BYTES, _LONG_BYTES * len(rows)))
+
+
+def _column_parts(rows: pa.Table) -> dict[int, pa.Table]:
+    """Return tables of the columns that are copied together, the largest first, by their number.
+
+    A key column and its value column are one part, because the engine copies equal memory only once. Large columns
+    begin first, so that threads end at about the same time.
+    """
+    parts: dict[str, list[str]] = {}
+    for name in rows.column_names:
+        parts.setdefault(name.removeprefix(KEY_PREFIX), []).append(name)
+    ordered = sorted(parts.values(), key=lambda part: rows[part[-1]].nbytes, reverse=True)
+    return dict(enumerate(map(rows.select, ordered)))
+
+
 def _parts(rows: pa.Table, groups: Groups) -> Iterator[tuple[pa.Table, Groups]]:
     """Yield the groups of long rows in parts of about PART_BYTES, so that only a part of the rows is copied at once.
 
     Groups of other rows are yielded as one part, whose columns are copied one after the other: this is faster.
     """
-    if rows.nbytes <= max(PART_BYTES, _LONG_BYTES * len(rows)):
+    if not _are_long(rows):
         yield rows, groups
         return
     groups = groups.compact()

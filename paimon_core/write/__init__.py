@@ -11,5 +11,6 @@ Core types and functions:
 - ``PartitionAssigner``: assigns keys to partitions, for cross-partition upsert
 - ``SequenceNumbers``: determines the next sequence number of each bucket
 - ``SpillSpace``: stores sorted runs on local disk
+- ``BatchWriter``: stores the batches of a run, made smaller where this costs little
 - ``PostponeWriter``: writes rows whose bucket is chosen later
 """

@@ -1,4 +1,6 @@
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from paimon_core.lsm import write_buffer
@@ -267,3 +269,30 @@ def test_the_first_runs_have_larger_batches(monkeypatch):
     assert 3900 < large[0] == large[1] <= 4000
     assert middle[2] <= 1000
     assert large[2] <= 1000
+
+
+@pytest.mark.parametrize("spills", [False, True])
+def test_a_column_is_freed_when_it_is_copied(monkeypatch, spills):
+    monkeypatch.setattr(write_buffer, "own_processors", lambda: 1)
+    taken = []
+
+    class Noting(Deduplicate):
+        def fold(self, rows, groups, columns):
+            found = super().fold(rows, groups, columns)
+            taken.append(pa.total_allocated_bytes() - before)
+            return found
+
+    count, before = 1 << 17, pa.total_allocated_bytes()
+    numbers = pa.array(np.arange(count) * 7919 % count)
+    first = rows([], 0).schema
+    table = pa.table([numbers, numbers, pa.nulls(count, pa.int8()).fill_null(0)], schema=first)
+    for at in range(20):
+        table = table.append_column(f"v{at}", pc.add(numbers, at))
+    held = WriteBuffer(["_KEY_k"], MergeOrder(), Noting(), store=Shelf(), folds_early=True)
+    held.add(table)
+    del table
+    size = held.nbytes
+    assert held.spill() if spills else list(held.drain())
+    assert len(taken) > 20
+    assert max(taken) < 1.3 * size, "all columns are in memory twice"
+    held.discard()
