@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from paimon_core.errors import PaimonError
+from paimon_core.errors import StorageError, TableNotFound
 from paimon_core.storage.storage import FileInfo, Storage
 
 
@@ -16,8 +16,9 @@ from paimon_core.storage.storage import FileInfo, Storage
 class GuardedStorage(Storage):
     """Forwards every call to ``inner``, and calls ``check`` before each change and after each small file.
 
-    ``check`` raises an error when nothing may be changed. If it raises after a small file was created or replaced, and
-    the file still has the content of the call, the file is deleted. Deletions, moves and files that are streamed are
+    ``check`` raises TableNotFound when nothing may be changed. If it raises this after a small file was created or
+    replaced, and the file still has the content of the call, the file is deleted; if it raises StorageError then, the
+    file stays, because other processes may have built on it. Deletions, moves and files that are streamed are
     checked only before. Each check costs what ``check`` costs: use it for operations with few files.
     """
 
@@ -124,7 +125,9 @@ class GuardedStorage(Storage):
     def _check_created(self, path: str, data: bytes) -> None:
         try:
             self.check()
-        except PaimonError:
+        except StorageError:  # not known: the file may be used by now, and the caller checks again at its end
+            return
+        except TableNotFound:
             try:
                 is_own = self.inner.read(path) == data
             except FileNotFoundError:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from paimon_core.errors import TableNotFound
+from paimon_core.errors import StorageError, TableNotFound
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.storage.guarded_storage import GuardedStorage
 
@@ -77,6 +77,17 @@ def test_a_file_that_exists_is_not_created_and_not_checked_again(inner):
     check = Check(fails_at=1)
     assert GuardedStorage(inner, check).create_exclusive(f"{ROOT}/old", b"old") is False
     assert (check.calls, names(inner)) == (1, ["old"])
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_check_without_answer_deletes_no_file(inner, name):
+    """Another process may have committed on a snapshot that was created here."""
+
+    def fail():
+        raise StorageError("no answer")
+
+    CHANGES[name](GuardedStorage(inner, Check(fails_at=1, then=fail)))
+    assert names(inner) == ["new", "old"]
 
 
 def test_reads_are_not_checked(inner):
