@@ -22,6 +22,7 @@ from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.table.table import Table
 from tests.support.fake_tables import FAST
 from tests.support.faulty_storage import FaultyStorage
+from tests.support.outcomes import Outcome
 
 SCHEMA = pa.schema([("p", pa.string()), ("k", pa.int32()), ("v", pa.int64())])
 NOTHING, A_DAY = datetime.timedelta(0), datetime.timedelta(days=1)
@@ -149,6 +150,17 @@ def play(operation: Callable[[Table], Any], at: int, then: str) -> bool:
     )
     inner.delete_directory(root)
     return True
+
+
+def test_a_last_check_without_an_answer_does_not_turn_a_success_into_an_error() -> None:
+    inner, root = FsspecStorage("memory"), f"/beside-a-drop-{next(_numbers)}"
+    FilesystemCatalog(inner, root).create_database("db")
+    make(inner, root, 0)
+    storage = Counting(inner)
+    table = FilesystemCatalog(storage, root).table("db.t")
+    storage.before("overwrite", "snapshot/LATEST", lambda: storage.on("read", "schema/schema-0", Outcome.FAIL))
+    assert table.compact(full=True).snapshot is not None
+    assert storage.rules[0][2] == []  # the check has failed
 
 
 @pytest.mark.parametrize("then", ["nothing", "another"])
