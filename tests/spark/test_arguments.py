@@ -1,4 +1,4 @@
-"""A name in place of a table, no session, and texts in place of flags are refused by every function, with their names."""
+"""A name in place of a table, no session, and texts in place of flags are refused by every function by name."""
 
 import pytest
 
@@ -39,5 +39,5 @@ def test_flags_are_true_or_false(spark, warehouse):
         lambda: functions.rewrite_file_index_spark(spark, table, every=0),
         lambda: functions.compact_database_spark(spark, catalog, full="minor"),
     ):
-        with pytest.raises(InvalidRequest, match="(full|every) must be True or False, not ('no'|0|'minor')"):
+        with pytest.raises(InvalidRequest, match=r"(full|every) must be True or False, not ('no'|0|'minor')"):
             call()

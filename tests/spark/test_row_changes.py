@@ -293,9 +293,21 @@ def test_several_new_rows_for_one_row_never_reach_a_deletion_vector(spark, wareh
     """The second check, for expressions whose rows Spark does not show before they are computed."""
     table = create(warehouse, **VECTORS)
     monkeypatch.setattr(delete_update, "value_column", lambda value, field, rows, source: value)
-    with pytest.raises(InvalidRequest, match="table db.t: the expressions give several new rows for one row"):
+    with pytest.raises(InvalidRequest, match=r"table db\.t: the expressions give several new rows for one row"):
         update_spark(spark, table, {"s": F.explode(F.array(F.lit("a"), F.lit("b")))}, "k = 1")
     assert rows(table) == old(*range(6))
+
+
+@pytest.mark.parametrize("definition", [{}, VECTORS], ids=["plain", "vectors"])
+def test_conditions_on_partition_columns_find_rows(spark, warehouse, definition):
+    """Spark needs the positions of rows of which no other column is read."""
+    table = create(warehouse, partition_by=["s"], **definition)
+    delete_spark(spark, table, F.upper("s") == "S1")
+    update_spark(spark, table, {"k": 7, "v": 8}, "upper(s) = 'S2'")
+    merge_spark(
+        spark, table, source(spark, (0, 0, "s3")).select("s"), ["s"], when_matched=Delete(), when_not_matched=None
+    )
+    assert rows(table) == [*old(0, 4, 5), (7, 8, "s2")]
 
 
 def test_a_window_of_columns_that_stay_is_over_the_rows_that_match(spark, warehouse):

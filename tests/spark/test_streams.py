@@ -127,7 +127,7 @@ def test_an_available_batch_after_a_rollback_is_refused_and_is_not_empty(catalog
     table.rollback(snapshot=2)
     reader = PaimonStreamReader(table, ["k"], Limits(), kinds=False)
     reader.prepareForTriggerAvailableNow()
-    with pytest.raises(ReadOutdated, match="table db.s was rolled back: snapshot 4"):
+    with pytest.raises(ReadOutdated, match=r"table db\.s was rolled back: snapshot 4"):
         reader.latestOffset(start, ReadAllAvailable())
 
 
