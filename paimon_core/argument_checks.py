@@ -63,6 +63,13 @@ def parsed_id(text: str, name: str) -> int:
     return int(digits)
 
 
+def flag(name: str, value: object) -> bool:
+    """Return True or False unchanged; raises InvalidRequest, which names the argument, for anything else."""
+    if not isinstance(value, bool):
+        raise InvalidRequest(f"{name} must be True or False, not {shown(value, 60)}")
+    return value
+
+
 def at_least_one(name: str, value: int | None, default: int) -> int:
     """Return a whole number of at least 1 unchanged, ``default`` for None; raises InvalidRequest for anything else."""
     if value is None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from paimon_core.argument_checks import as_millis
+from paimon_core.argument_checks import as_millis, flag
 from paimon_core.deferred import deferred
 from paimon_core.errors import DatabaseNotFound, InvalidRequest, PaimonError, TableNotFound
 from paimon_core.options import OptionValue
@@ -66,6 +66,7 @@ def compact_database(
     databases = _pattern("including_databases", including_databases)
     included = _pattern("including_tables", including_tables)
     excluded = _pattern("excluding_tables", excluding_tables)
+    flag("full", full)
     if partition_idle_time is not None:
         as_millis("partition_idle_time", partition_idle_time)
     found: list[TableOutcome] = []

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
+from paimon_core.argument_checks import flag
 from paimon_core.commit.author import Author
 from paimon_core.commit.changes import changes_of
 from paimon_core.commit.committer import commit_changes
@@ -52,6 +53,7 @@ def compact(
     Raises CommitConflict when concurrent commits conflicted in every bucket. ``facts["committed"]`` of an error
     contains the ids of the snapshots that were committed before the error.
     """
+    flag("full", full)
     done = CompactReport()
     idle = None if idle_millis is None else idle_partitions(context, where, idle_millis)
     if context.is_postponed and written is None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from paimon_core.argument_checks import flag
 from paimon_core.errors import CorruptTable
 from paimon_core.fileindex.builder import IndexBuilder, IndexedField, indexed_fields
 from paimon_core.fileindex.container import FileIndex
@@ -59,6 +60,7 @@ def rewrite_indexes(
     context: TableContext, where: Where | None, *, every: bool, work: IndexWork = index_files
 ) -> list[CommitMessage]:
     """Write the indexes that ``index_files`` describes for the partitions that ``where`` selects."""
+    flag("every", every)
     matches = None if where is None else matching_partitions(context, where)
     entries = by_bucket(e for e in latest_entries(context) if matches is None or matches(e.partition))
     tasks = [

@@ -52,8 +52,10 @@ class Pushdown:
         return _joined([p for p in (self.early, self.late) if p is not None])
 
     def completed(self, rows: pa.Table) -> pa.Table:
-        """Return the rows with the columns of ``constants`` appended."""
+        """Return the rows with the columns of ``constants`` appended; they replace columns that were decoded."""
         for field, value in zip(self.constants, self.values, strict=True):
+            if field.name in rows.schema.names:  # of a table that has partition columns only
+                rows = rows.drop_columns([field.name])
             rows = rows.append_column(field.name, pa.repeat(to_array([value], field.type)[0], len(rows)))
         return rows
 

@@ -22,9 +22,8 @@ from paimon_core.plan.split import Split
 from paimon_core.read.columns import PLACED_IDS, filter_fields, result_fields
 from paimon_core.read.placed_columns import PlacedColumns, constant_names
 from paimon_core.read.request import ReadRequest
-from paimon_core.read.split_reader import read_split
+from paimon_core.read.split_reader import narrow_column, read_split
 from paimon_core.schema import DataField
-from paimon_core.types import NESTED_ROOTS
 
 
 def read_rows(context: TableContext, split: Split, request: ReadRequest) -> Iterator[pa.Table]:
@@ -57,7 +56,7 @@ def _with_metadata(context: TableContext, split: Split, request: ReadRequest) ->
     names = [f.name for f in (*result, *(tested if late is not None else ())) if f.id not in PLACED_IDS]
     stored = replace(
         request,
-        columns=list(dict.fromkeys(names)) or [_narrow_column(context)],
+        columns=list(dict.fromkeys(names)) or [narrow_column(context).name],
         where=None if where is None else where.only(view.schema.by_name),
         position=placed.position,
     )
@@ -89,12 +88,6 @@ def _parts(split: Split, placed: PlacedColumns) -> Iterator[tuple[Split, DataFil
     for file in split.files:
         vectors = {name: vector for name, vector in split.vectors.items() if name == file.file_name}
         yield replace(split, files=(file,), vectors=vectors), file
-
-
-def _narrow_column(context: TableContext) -> str:
-    """Return a column that is cheap to decode, for reads that need only the number of rows and their positions."""
-    fields = [f for f in context.schema.fields if f.name not in context.schema.partition_keys]
-    return next((f.name for f in fields if f.type.root not in NESTED_ROOTS), context.schema.fields[0].name)
 
 
 def _view(

@@ -28,6 +28,8 @@ from paimon_core.read.pushdown import Pushdown, pushdown
 from paimon_core.read.request import ReadRequest
 from paimon_core.read.section_filter import section_may_match
 from paimon_core.read.section_merge import SectionMerge
+from paimon_core.schema import DataField
+from paimon_core.types import NESTED_ROOTS
 
 _STEP_ROWS = 1 << 16
 _LEAST_ROWS = 1 << 12
@@ -122,7 +124,7 @@ def _rows(reader: BucketReader, split: Split, pushed: Pushdown, position: str | 
             if some is not None and not some.any():
                 _skipped(reader)
                 continue
-            fields = pushed.fields or (context.schema.fields[:1] if position is None else ())
+            fields = pushed.fields or (narrow_column(context),)
             for batch in reader.file(file, fields, FileRequest(pushed.early, rows=some, position=position)):
                 rows = pa.Table.from_batches([batch])
                 yield rows if late is None else late.kept(rows)
@@ -136,6 +138,15 @@ def _rows(reader: BucketReader, split: Split, pushed: Pushdown, position: str | 
             if late is None or section_may_match(reader, runs, late.where):
                 merge = SectionMerge.of(context, reader.engine, runs, fields)
                 yield from reader.section(merge, early=pushed.early, late=late)
+
+
+def narrow_column(context: TableContext) -> DataField:
+    """Return a column that is cheap to decode, for reads that need only the number of rows and their positions.
+
+    It is no partition column, unless the table has no other: partition columns are added to the rows that were read.
+    """
+    fields = [f for f in context.schema.fields if f.name not in context.schema.partition_keys]
+    return next((f for f in fields if f.type.root not in NESTED_ROOTS), [*fields, *context.schema.fields][0])
 
 
 def _counted(reader: BucketReader, file: DataFile) -> Iterator[pa.Table]:

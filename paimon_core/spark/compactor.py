@@ -24,6 +24,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.options import OptionValue
 from paimon_core.predicate import Where
+from paimon_core.spark.arguments import check_session, check_session_and_table
 from paimon_core.spark.message_tasks import collect_messages
 from paimon_core.spark.packing import MOST_BYTES
 from paimon_core.spark.range_sort import sort_in_ranges
@@ -49,6 +50,7 @@ def compact_spark(
 
     Small buckets share a task; several tasks share a large bucket, and each merges the rows of a range of keys.
     """
+    check_session_and_table(spark, table, Table)
     return table.compact(
         full,
         where,
@@ -71,6 +73,7 @@ def compact_database_spark(
     options: Mapping[str, OptionValue] | None = None,
 ) -> list[TableOutcome]:
     """Compact tables one after the other as ``catalog.compact_database`` does, each in Spark tasks."""
+    check_session(spark)
     return compact_database(
         catalog,
         including_databases,
@@ -97,6 +100,7 @@ def sort_compact_spark(
 
     Small partitions share a task. Several tasks share a large partition, and each sorts the rows of a range of keys.
     """
+    check_session_and_table(spark, table, Table)
     work = spark_work(lambda: spark)
     return table.sort_compact(order_by, strategy, where, user=user, properties=properties, work=work)
 
@@ -115,6 +119,8 @@ def rescale_spark(
     One task rewrites a large partition; small partitions share a task. When other commits change the partitions
     meanwhile, the guarantees and the errors are those of ``table.rescale``.
     """
+
+    check_session_and_table(spark, table, Table)
 
     def rescaled(context: TableContext, payload: bytes) -> list[CommitMessage]:
         return run_rescale(context, RescaleTask.from_bytes(payload))
@@ -140,6 +146,8 @@ def rewrite_file_index_spark(
     Small buckets share a task. When other commits change the buckets meanwhile, the guarantees and the errors are those
     of ``table.rewrite_file_index``.
     """
+
+    check_session_and_table(spark, table, Table)
 
     def indexed(context: TableContext, payload: bytes) -> list[CommitMessage]:
         return index_files(context, [CommitMessage.from_bytes(payload)], every)

@@ -24,6 +24,7 @@ writes the rows to buckets in tasks.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -41,7 +42,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.open import open_catalog
-from paimon_core.errors import InvalidOption
+from paimon_core.errors import InvalidOption, InvalidRequest
 from paimon_core.options.scan_position import POSITIONS
 from paimon_core.query.scan import Scan
 from paimon_core.read.columns import result_fields
@@ -133,7 +134,7 @@ class PaimonDataSource(DataSource):
             self._system_table().refuse("write")
         table, kinds = self._table(_WRITE_OPTIONS), self.options.get("kinds")
         rules = merge_rules(table, self.options)
-        skipped = {kinds} if kinds else ()
+        skipped = () if kinds is None else {kinds}
         table = merged_for(table, schema, False if rules is None else rules, skipped)
         check_columns(table.schema, schema, skipped)
         return PaimonWriter(table, kinds, overwrite)
@@ -152,7 +153,7 @@ class PaimonDataSource(DataSource):
         """
         table = self._table(_SINK_OPTIONS)
         kinds, user = self.options.get("kinds"), query_user(self.options, table.name)
-        check_columns(table.schema, schema, {kinds} if kinds else ())
+        check_columns(table.schema, schema, () if kinds is None else {kinds})
         return PaimonStreamWriter(table, kinds, user, overwrite=overwrite)
 
     def _stream_table(self) -> Table:
@@ -223,7 +224,13 @@ class PaimonDataSource(DataSource):
 
     def _named(self, every: Sequence[str]) -> Sequence[str]:
         text = self.options.get("columns")
-        return [c.strip() for c in text.split(",")] if text else every
+        if text is None:
+            return every
+        names = [name.strip() for name in text.split(",")]
+        for name, count in Counter(names).items():
+            if count > 1:
+                raise InvalidRequest(f"columns names {name!r} twice", column=name)
+        return names
 
 
 @dataclass

@@ -31,6 +31,7 @@ from paimon_core.maintain.references.used_files import data_names
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.table_identity import table_to_change
 from paimon_core.metadata.versioned_json import pack, unpacked
+from paimon_core.spark.arguments import check_session_and_table
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import collect_tasks
 from paimon_core.storage.storage import FileInfo, Storage
@@ -59,6 +60,7 @@ def plan_orphan_removal_spark(
 
     Raises the errors of that method, and CorruptTable when Spark returns no result for a task.
     """
+    check_session_and_table(spark, table, Table)
     return orphans.plan_orphan_removal(
         table_to_change(table.maintenance.context),
         older_than_millis=as_millis("older_than", older_than),
@@ -74,6 +76,7 @@ def apply_spark(spark: SparkSession, table: Table, plan: Plan) -> Any:
     Supports plans for the removal of orphans, the purge of quarantines and the expiry of snapshots. Raises the errors
     of ``table.maintenance.apply``, and InvalidRequest for a plan of another operation.
     """
+    check_session_and_table(spark, table, Table)
     if not isinstance(plan, Plan) or plan.operation not in APPLY:
         raise InvalidRequest(f"apply_spark applies plans to {', '.join(sorted(APPLY))}, not {plan!r:.80}")
     return APPLY[plan.operation](table_to_change(table.maintenance.context), plan, executor=SparkExecutor(spark))

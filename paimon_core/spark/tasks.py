@@ -79,10 +79,11 @@ def run_tasks(
 def map_batches(df: DataFrame, work: Work, schema: StructType | str) -> DataFrame:
     """Return ``df.mapInArrow(work, schema)`` for columns of any name.
 
-    ``mapInArrow`` alone fails when a column's name has a dot or a backtick, because Spark takes such a name for a path.
+    ``mapInArrow`` alone fails when a column's name is ``*`` or has a dot or a backtick, because Spark takes such a name
+    for a path.
     """
     names = df.columns
-    if not any("." in name or "`" in name for name in names):
+    if not any("." in name or "`" in name or name == "*" for name in names):
         return df.mapInArrow(work, schema)
 
     def named(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

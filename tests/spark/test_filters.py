@@ -90,3 +90,32 @@ def test_a_filter_of_many_parts_is_read_without_sparks_own_filters(spark, wareho
     for number in range(10_000):
         where = where | (col("n") == 3 + number)
     assert sorted(row.n for row in read_spark(spark, table, where=where).collect()) == [1, 3, 4, 5]
+
+
+ODD_SCHEMA = {"n": "INT", "b": "DATE", "z": "TIMESTAMP(6) WITH LOCAL TIME ZONE", "t": "TIMESTAMP(6)", "g": "DOUBLE"}
+ODD_LITERALS = [
+    "b >= '2024-01-01 05:00:00'",
+    "b < '2024-01-01 05:00:00'",
+    "b >= '1582-10-06'",
+    "b = '1582-10-10'",
+    "z >= '1582-10-06T00:00:00Z'",
+    "t >= '2024-01-01 00:00:00.0000015'",
+    "g >= 99999999999999999999",
+    "d > 12345678901234567890",
+    "d < 12345678901234567890.50000000000000000000000000000000001",
+]
+
+
+def test_literals_that_spark_reads_otherwise_select_the_same_rows(spark, warehouse):
+    """Times for dates, days that Java's calendar leaves out, parts of microseconds and numbers of many digits."""
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("db")
+    table = catalog.create_table("db.t", ODD_SCHEMA | {"d": "DECIMAL(38, 10)"}, options={"write-only": "true"})
+    for n, day in enumerate((datetime.datetime(1582, 10, 10), datetime.datetime(2024, 1, 1, microsecond=1))):
+        d = D("12345678901234567890.5") - 2 * n
+        time = day.replace(tzinfo=datetime.UTC)
+        table.write([{"n": n, "b": day.date(), "z": time, "t": day, "g": 1e20 * n, "d": d}])
+    expected = [sorted(table.scan(["n"], where).to_arrow()["n"].to_pylist()) for where in ODD_LITERALS]
+    frames = [read_spark(spark, table, ["n"], where).withColumn("i", F.lit(i)) for i, where in enumerate(ODD_LITERALS)]
+    rows = reduce(DataFrame.unionAll, frames).collect()
+    assert [sorted(row.n for row in rows if row.i == i) for i in range(len(ODD_LITERALS))] == expected

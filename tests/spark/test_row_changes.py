@@ -249,6 +249,24 @@ WRONG = {
         lambda s, t: merge_spark(s, t, source(s), ["k"], when_not_matched_by_source=Update({"v": col("v")})),
         "cannot set source columns",
     ),
+    "several rows of one": (
+        {},
+        lambda s, t: update_spark(s, t, {"s": F.explode(F.array(F.lit("a"), F.lit("b")))}, "k = 1"),
+        "generator is not supported",
+    ),
+    "no row of one": (
+        KEYED,
+        lambda s, t: merge_spark(
+            s, t, source(s, (1, 1, "a")), ["k"], when_matched=Update({"s": F.explode(F.array().cast("array<string>"))})
+        ),
+        "generator is not supported",
+    ),
+    "aggregate": ({}, lambda s, t: update_spark(s, t, {"s": F.max("s")}, "k = 1"), "MISSING_GROUP_BY"),
+    "streaming source": (
+        {},
+        lambda s, t: merge_spark(s, t, s.readStream.format("rate").load().selectExpr("value as k"), ["k"]),
+        "source of merge_spark must not be streaming",
+    ),
     "no null": (
         {"schema": pa.schema([pa.field("k", pa.int64(), nullable=False), *list(SCHEMA)[1:]])},
         lambda s, t: merge_spark(s, t, source(s, (None, 1, "a")), ["k"]),
@@ -269,6 +287,33 @@ def test_wrong_calls_are_refused_and_change_nothing(spark, warehouse, case):
     if case != "overflow":
         assert isinstance(raised.value, InvalidRequest | SchemaMismatch | UnsupportedFeature)
     assert rows(table) == old(*range(6))
+
+
+def test_several_new_rows_for_one_row_never_reach_a_deletion_vector(spark, warehouse, monkeypatch):
+    """The second check, for expressions whose rows Spark does not show before they are computed."""
+    table = create(warehouse, **VECTORS)
+    monkeypatch.setattr(delete_update, "value_column", lambda value, field, rows, source: value)
+    with pytest.raises(InvalidRequest, match=r"table db\.t: the expressions give several new rows for one row"):
+        update_spark(spark, table, {"s": F.explode(F.array(F.lit("a"), F.lit("b")))}, "k = 1")
+    assert rows(table) == old(*range(6))
+
+
+@pytest.mark.parametrize("definition", [{}, VECTORS], ids=["plain", "vectors"])
+def test_conditions_on_partition_columns_find_rows(spark, warehouse, definition):
+    """Spark needs the positions of rows of which no other column is read."""
+    table = create(warehouse, partition_by=["s"], **definition)
+    delete_spark(spark, table, F.upper("s") == "S1")
+    update_spark(spark, table, {"k": 7, "v": 8}, "upper(s) = 'S2'")
+    merge_spark(
+        spark, table, source(spark, (0, 0, "s3")).select("s"), ["s"], when_matched=Delete(), when_not_matched=None
+    )
+    assert rows(table) == [*old(0, 4, 5), (7, 8, "s2")]
+
+
+def test_a_window_of_columns_that_stay_is_over_the_rows_that_match(spark, warehouse):
+    table = create(warehouse, **KEYED)
+    update_spark(spark, table, {"v": F.expr("sum(v) over ()")}, "k < 3")
+    assert rows(table) == [(0, 30, "s0"), (1, 30, "s1"), (2, 30, "s2"), *old(3, 4, 5)]
 
 
 def test_functions_of_arrow_tables_set_columns_by_the_library(spark, warehouse):

@@ -104,6 +104,9 @@ def test_what_is_refused(spark, catalog, landing, tmp_path):
         (keyed, spark.range(1), {}, InvalidRequest, "takes a streaming DataFrame: use write_spark"),
         (keyed, rows.withColumn("x", F.lit(1)), {}, SchemaMismatch, "x"),
         (keyed, rows, {"checkpoint": ""}, InvalidRequest, "checkpoint is the directory"),
+        (keyed, rows, {"user": ""}, InvalidRequest, "a commit user must be text that is not blank"),
+        (keyed, rows, {"user": "a/b"}, InvalidRequest, "must not contain '/'"),
+        (keyed, rows, {"kinds": "kind"}, SchemaMismatch, "no column 'kind' in the data; its columns are k, n"),
     ):
         with pytest.raises(kind, match=message):
             write_stream_spark(frame, table, **{"checkpoint": place} | options)

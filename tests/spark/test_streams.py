@@ -8,10 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
+from pyspark.sql.types import StructType
 
 import paimon_core as paimon
 from paimon_core import col
-from paimon_core.errors import InvalidOption, ReadOutdated, UnsupportedFeature
+from paimon_core.errors import InvalidOption, InvalidRequest, ReadOutdated, SchemaMismatch, UnsupportedFeature
 from paimon_core.spark import PaimonDataSource, changes_spark
 from paimon_core.spark.streams.sink import PaimonStreamWriter, query_user
 from paimon_core.spark.streams.source import Limits, PaimonStreamReader
@@ -116,6 +117,20 @@ def test_offsets_limits_and_replays(catalog):
         PaimonStreamReader(table, columns, Limits(), kinds=False).partitions(start, end)
 
 
+def test_an_available_batch_after_a_rollback_is_refused_and_is_not_empty(catalog):
+    """With the trigger availableNow, a table that has fewer snapshots than the query has read is an error, too."""
+    table = create(catalog, "s")
+    for key in range(4):
+        write(table, key)
+    end = PaimonStreamReader(table, ["k"], Limits(), kinds=False).initialOffset()
+    start = PaimonStreamReader(table, ["k"], Limits(), kinds=False).latestOffset(end, ReadAllAvailable())
+    table.rollback(snapshot=2)
+    reader = PaimonStreamReader(table, ["k"], Limits(), kinds=False)
+    reader.prepareForTriggerAvailableNow()
+    with pytest.raises(ReadOutdated, match=r"table db\.s was rolled back: snapshot 4"):
+        reader.latestOffset(start, ReadAllAvailable())
+
+
 def test_an_overwrite_is_told_by_place(spark, warehouse, catalog):
     """Each changed bucket is a partition; tasks compare its files before and after the overwrite."""
     table = create(catalog, "s", changelog_producer="input")
@@ -179,6 +194,8 @@ def test_the_user_of_a_query(tmp_path):
         ({"snapshot": "1"}, InvalidOption),
         ({"read.changelog": "maybe"}, Exception),
         ({"on.overwrite": "added"}, UnsupportedFeature),
+        ({"columns": "k, k"}, InvalidRequest),
+        ({"columns": ""}, SchemaMismatch),
     ],
 )
 def test_options_that_are_refused(warehouse, catalog, options, error):
@@ -186,6 +203,10 @@ def test_options_that_are_refused(warehouse, catalog, options, error):
     source = PaimonDataSource({"warehouse": warehouse, "path": "db.s", **options})
     with pytest.raises(error):
         source.streamReader(None)
+    with pytest.raises(SchemaMismatch, match="no column 'kind' in the data"):
+        PaimonDataSource({"warehouse": warehouse, "path": "db.s", "kinds": "kind", "commit.user": "u"}).streamWriter(
+            StructType().add("k", "long"), False
+        )
     with pytest.raises(InvalidOption):
         PaimonDataSource({"warehouse": warehouse, "path": "db.s", "mergeSchema": "true"}).streamWriter(None, False)
 

@@ -15,6 +15,7 @@ from paimon_core.plan.stream_plan import plan_changes
 from paimon_core.predicate import Predicate
 from paimon_core.query.scan import new_scan
 from paimon_core.read.changelog_reader import ROW_KIND
+from paimon_core.spark.arguments import check_session_and_table
 from paimon_core.spark.reads.split_tasks import read_in_tasks
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.streams.source import Limits, UnitPartition, as_partition, unit_of
@@ -45,6 +46,7 @@ def changes_spark(
     before its rows are read. Raises SnapshotNotFound for a snapshot that has expired or never existed, InvalidRequest
     for a wrong range, SchemaMismatch for wrong columns or filters.
     """
+    check_session_and_table(spark, table)
     context, pinned = table.context, table.pinned
     scan = new_scan(context, pinned, columns, where, None)
     rule = overwrite_rule(context, on_overwrite)

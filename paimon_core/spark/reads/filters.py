@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from decimal import Decimal
 from functools import reduce
 from operator import and_, or_
+from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, FloatType, MapType, StructType
+from pyspark.sql.types import DataType, DecimalType, DoubleType, FloatType, MapType, StructType
 
 from paimon_core.errors import InvalidRequest
+from paimon_core.predicate.bound_column import bound_column
 from paimon_core.predicate.op import Op
 from paimon_core.predicate.reference import Step
 from paimon_core.predicate.tree import And, ColumnComparison, Comparison, Constant, Or, Predicate
+from paimon_core.schema import DataField
 from paimon_core.spark.columns import column as column_named
 from paimon_core.spark.columns import literal
+from paimon_core.types import TIMESTAMP_ROOTS, TypeRoot
+from paimon_core.types.time_text import date_and_nanos
+
+_LOST_DAYS = (-141_438, -141_427)
+"""The days 1582-10-04 and 1582-10-15, from 1970-01-01."""
+_MOST_DIGITS = 38
 
 
 def to_column(predicate: Predicate, schema: StructType) -> Column:
@@ -51,6 +62,34 @@ def compares_types_natively(predicate: Predicate, schema: StructType) -> bool:
     return True
 
 
+def has_plain_literals(predicate: Predicate, fields: Mapping[str, DataField]) -> bool:
+    """Whether Spark compares the columns ``fields`` with the literals of ``predicate`` as this library does.
+
+    Spark takes no literal below a microsecond and no DECIMAL of more than 38 digits, and reads a text for a DATE
+    without its time. It pushes the days from 1582-10-05 to 1582-10-14, which Java's calendar leaves out, down to
+    Parquet as a later day, and so leaves out rows; a literal up to a day away counts too, because of time zones.
+    """
+    match predicate:
+        case And(parts) | Or(parts):
+            return all(has_plain_literals(part, fields) for part in parts)
+        case Comparison() if predicate.values:
+            root = bound_column(predicate.column, predicate.path, fields).field.type.root
+            return all(_is_plain(value, root) for value in predicate.values)
+    return True
+
+
+def _is_plain(value: Any, root: TypeRoot) -> bool:
+    if root is TypeRoot.DECIMAL and isinstance(value, Decimal):
+        _, digits, exponent = value.as_tuple()
+        return isinstance(exponent, int) and max(len(digits), -exponent, len(digits) + exponent) <= _MOST_DIGITS
+    if root is TypeRoot.DATE or root in TIMESTAMP_ROOTS:
+        day, nanos, _ = date_and_nanos(value)
+        if nanos % 1000 or (root is TypeRoot.DATE and nanos and isinstance(value, str)):
+            return False
+        return root is TypeRoot.TIMESTAMP or not _LOST_DAYS[0] <= day <= _LOST_DAYS[1]
+    return True
+
+
 def _reference(name: str, path: tuple[Step, ...], schema: StructType) -> tuple[Column, DataType]:
     """Return the column, or the field inside of the column, and its type."""
     column, kind = column_named(name), schema[name].dataType
@@ -64,9 +103,7 @@ def _reference(name: str, path: tuple[Step, ...], schema: StructType) -> tuple[C
 
 def _comparison(test: Comparison, schema: StructType) -> Column:
     column, kind = _reference(test.column, test.path, schema)
-    # Only literals for FLOAT are cast: a literal between two storable values (1.005 for a DECIMAL(5, 2)) must not be
-    # rounded.
-    values = [F.lit(v).cast(kind) if isinstance(kind, FloatType) else literal(v) for v in test.values]
+    values = [_literal(value, kind) for value in test.values]
     match test.op:
         case Op.IN | Op.NOT_IN:
             # Without values, "in" is false and "not in" is true; for a null, both results are null.
@@ -87,6 +124,13 @@ def _comparison(test: Comparison, schema: StructType) -> Column:
         case Op.NOT_NULL:
             return column.isNotNull()
     return _compared(test.op, column, values[0])
+
+
+def _literal(value: Any, kind: DataType) -> Column:
+    """Return a literal; a literal between two storable values (1.005 for a DECIMAL(5, 2)) is not rounded."""
+    if isinstance(kind, FloatType | DoubleType):
+        return F.lit(float(value)).cast(kind)
+    return literal(Decimal(value) if isinstance(kind, DecimalType) and type(value) is int else value)
 
 
 def _compared(op: Op, left: Column, right: Column) -> Column:

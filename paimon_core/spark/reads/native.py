@@ -27,7 +27,7 @@ from paimon_core.predicate import Predicate
 from paimon_core.read.damaged_files import DamagedFiles
 from paimon_core.schema import TRACKING_NAMES, DataField, TableSchema
 from paimon_core.spark.columns import column, quoted
-from paimon_core.spark.reads.filters import compares_types_natively, to_column
+from paimon_core.spark.reads.filters import compares_types_natively, has_plain_literals, to_column
 from paimon_core.spark.reads.hadoop import Place
 from paimon_core.spark.tasks import spark_context
 from paimon_core.spark.types import spark_schema
@@ -74,7 +74,11 @@ class NativeRule:
             and not any(_is_unsupported(f.type) for f in fields)
             and (
                 where is None
-                or (where.comparisons <= _MOST_COMPARISONS and compares_types_natively(where, spark_schema(fields)))
+                or (
+                    where.comparisons <= _MOST_COMPARISONS
+                    and compares_types_natively(where, spark_schema(fields))
+                    and has_plain_literals(where, context.schema.by_name)
+                )
             )
         )
         return NativeRule(context, fields, is_possible)

@@ -27,6 +27,7 @@ from paimon_core.read.damaged_files import DamagedFiles
 from paimon_core.read.request import ReadRequest
 from paimon_core.read.row_reader import read_rows
 from paimon_core.read.small_splits import groups_of_splits, read_together
+from paimon_core.spark.arguments import check_session_and_table
 from paimon_core.spark.reads.hadoop import place_of
 from paimon_core.spark.reads.native import NativeRule, divided, native_frame
 from paimon_core.spark.reads.split_tasks import read_in_tasks
@@ -57,6 +58,7 @@ def read_spark(
     outside 1677 to 2262, makes the query fail. Raises SchemaMismatch for unknown columns, and the errors of
     ``Table.scan``.
     """
+    check_session_and_table(spark, table)
     scan = table.scan(columns, where, timestamps_in_micros=timestamps_in_micros)
     fields = result_fields(scan.context.schema, scan.columns)
     if any(f.name == PARTITION and not f.type.children for f in fields):

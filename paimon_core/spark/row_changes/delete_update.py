@@ -19,6 +19,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.plan.plan_scan import ScanPlan
 from paimon_core.predicate import Predicate
+from paimon_core.spark.arguments import check_session_and_table
 from paimon_core.spark.columns import column
 from paimon_core.spark.compactor import maintenance_work
 from paimon_core.spark.row_changes.conditions import TARGET, Condition
@@ -57,6 +58,7 @@ def delete_spark(
     ``commit.max-retries`` times; then CommitConflict is raised and nothing is deleted. A Column does not show which
     partitions match, so any concurrent change of rows counts. Raises the errors of ``Table.delete``.
     """
+    check_session_and_table(spark, table, Table)
     request = CommitRequest.of(table.context, user, identifier, properties)
     if (committed := request.committed_snapshot()) is not None:
         return table.settle(committed)
@@ -92,6 +94,7 @@ def update_spark(
     ``where``. A Column of another type is converted by the rules of Spark's INSERT (ANSI). ``where``, concurrent
     commits, ``user`` and ``identifier``: see ``delete_spark``. Raises the errors of ``Table.update``.
     """
+    check_session_and_table(spark, table, Table)
     request = CommitRequest.of(table.context, user, identifier, properties)
     if (committed := request.committed_snapshot()) is not None:
         return table.settle(committed)
@@ -109,9 +112,9 @@ def update_spark(
         rows = _matching(spark, context, plan, where, condition.column, kept, values)
         with errors_of_tasks(context.name):
             new = {name: value_column(value, context.schema.by_name[name], rows, "") for name, value in set.items()}
-        columns = [(new[n] if n in new else column(n)).alias(n) for n in tracked.names]
-        place = [] if context.is_keyed else [FILE, POS]
-        return row_messages(rows.select(F.lit(UPDATE).alias(KIND), *columns, *place), table, context, plan)
+            columns = [(new[n] if n in new else column(n)).alias(n) for n in tracked.names]
+            changes = rows.select(F.lit(UPDATE).alias(KIND), *columns, *([] if context.is_keyed else [FILE, POS]))
+        return row_messages(changes, table, context, plan)
 
     return settled(spark, table, commit_change(request, condition.predicate, change))
 

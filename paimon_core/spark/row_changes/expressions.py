@@ -74,7 +74,8 @@ def value_column(value: Any, field: DataField, rows: DataFrame, source: str = SO
         value = _of_library(value, source)
     if not isinstance(value, Column):
         return _literal(value, field, target)
-    found = rows.select(value).schema.fields[0].dataType
+    # In a struct, Spark refuses an expression that makes several rows of one, such as explode.
+    found = rows.select(F.struct(value.alias("value"))).schema.fields[0].dataType.fields[0].dataType
     if found.simpleString() == target.simpleString():
         return value
     _check_assignable(found, target, field, rows)
@@ -150,4 +151,4 @@ def used_columns(rows: DataFrame, columns: Sequence[Column]) -> Collection[str]:
     found = set()
     while references.hasNext():
         found.add(str(references.next().name()))
-    return found
+    return found if found <= {*rows.columns} else list(rows.columns)  # the columns of a window are hidden

@@ -17,6 +17,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.plan.plan_scan import ScanPlan
 from paimon_core.predicate import Predicate
+from paimon_core.spark.arguments import check_session_and_table
 from paimon_core.spark.row_changes.delete_update import settled
 from paimon_core.spark.row_changes.merge_changes import merge_changes
 from paimon_core.spark.row_changes.merge_clauses import SparkClauses
@@ -58,11 +59,14 @@ def merge_spark(
     ``commit.max-retries`` times; then CommitConflict is raised. After an error nothing is changed. With ``user`` and
     ``identifier`` a repeated call commits exactly once.
     """
+    check_session_and_table(spark, table, Table)
     request = CommitRequest.of(table.context, user, identifier, properties)
     if (committed := request.committed_snapshot()) is not None:
         return table.settle(committed)
     if not isinstance(source, DataFrame):
         raise InvalidRequest(f"the source of merge_spark is a DataFrame of Spark, not {source!r:.60}")
+    if source.isStreaming:
+        raise InvalidRequest("the source of merge_spark must not be streaming: call merge_spark in foreachBatch")
     clauses = SparkClauses.of(table.context, source, on, when_matched, when_not_matched, when_not_matched_by_source)
     cached = not source.is_cached
     rows = source.persist(StorageLevel.MEMORY_AND_DISK) if cached else source

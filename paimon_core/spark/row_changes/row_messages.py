@@ -25,6 +25,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from paimon_core.arrow import gather
+from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.plan.plan_scan import ScanPlan
@@ -194,6 +195,9 @@ class _Remover:
                     removed.setdefault(unit, {}).setdefault(file, []).append(np.frombuffer(data, np.int64))
         for unit, files in removed.items():
             positions = {file: np.sort(np.concatenate(parts)) for file, parts in files.items()}
+            if any((np.diff(found) == 0).any() for found in positions.values()):
+                name = self.reference.open().name
+                raise InvalidRequest(f"table {name}: the expressions give several new rows for one row", table=name)
             yield _answer(unit, self._without(unit, positions).to_bytes())
 
     def _without(self, unit: int, positions: Mapping[int, np.ndarray]) -> CommitMessage:

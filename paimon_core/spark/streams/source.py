@@ -181,8 +181,11 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         A snapshot without changes is yielded once, with None as its unit.
         """
+        start = position
         while last is None or _order(position) < _order(last):
             if last is None and self._target is not None and position.next_snapshot > self._target:
+                if position is start:  # a rollback, or a table that was created again, is no end of the stream
+                    next_snapshot(self.context, position)
                 return
             snapshot = next_snapshot(self.context, position)
             if snapshot is None:

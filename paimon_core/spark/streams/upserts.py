@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from paimon_core.errors import InvalidRequest
+from paimon_core.spark.arguments import check_table
 from paimon_core.spark.streams.sink import query_user
 from paimon_core.spark.writes.batch_settings import known_python, runs_python
 from paimon_core.spark.writes.data_columns import check_columns
@@ -43,6 +44,7 @@ def write_stream_spark(
     without a primary key or with a merge engine that would count a replaced row again; SchemaMismatch for columns that
     do not fit. A failing batch ends the query with the error of ``write_spark``.
     """
+    check_table(table, Table)
     if not isinstance(frame, DataFrame) or not frame.isStreaming:
         raise InvalidRequest(f"table {table.name}: write_stream_spark takes a streaming DataFrame: use write_spark")
     if mode not in MODES:
@@ -55,8 +57,10 @@ def write_stream_spark(
             f"checkpoint is the directory of the checkpoint, not {checkpoint!r:.80}", name="checkpoint"
         )
     table.context.options.check_writable(table.name)
-    check_columns(table.schema, frame.schema, {kinds} if kinds else ())
-    given = {"commit.user": user} if user else {}
+    check_columns(table.schema, frame.schema, () if kinds is None else {kinds})
+    if user is not None:
+        CommitRequest.of(table.context, user, 0, None)  # refuses a wrong user now, not in the first batch
+    given = {} if user is None else {"commit.user": user}
     python = runs_python(frame)  # a batch does not show the query that makes its rows
 
     def write(batch: DataFrame, number: int) -> None:

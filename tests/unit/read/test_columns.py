@@ -57,6 +57,19 @@ def test_rows_of_an_append_table_tell_where_they_are(append):
     assert rows(append, ["__paimon_bucket"]) == [{"__paimon_bucket": 0}] * 4
 
 
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+def test_positions_beside_partition_columns_only(catalog, file_format):
+    options = {"file.format": file_format}
+    for name, columns in (("a", {"d": "INT", "n": "INT"}), ("b", {"d": "INT"})):
+        table = catalog.create_table(f"db.{name}", columns, partition_by=["d"], options=options)
+        table.write([{"d": d} for d in (1, 1, 2)])
+        expected = [{"d": 1, "__paimon_row_index": 0}, {"d": 1, "__paimon_row_index": 1}]
+        assert rows(table, ["d", "__paimon_row_index"], "d = 1") == expected
+        assert rows(table, ["__paimon_row_index", "d"], "d > 1") == [{"__paimon_row_index": 0, "d": 2}]
+        damaged = table.with_options({"scan.ignore-corrupt-files": True})
+        assert rows(damaged, ["d"], "d = 1") == [{"d": 1}, {"d": 1}]
+
+
 def test_a_limit_does_not_shorten_the_batches_of_a_filter_on_metadata_columns(append, monkeypatch):
     asked = []
 
