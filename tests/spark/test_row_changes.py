@@ -298,7 +298,7 @@ def test_several_new_rows_for_one_row_never_reach_a_deletion_vector(spark, wareh
     assert rows(table) == old(*range(6))
 
 
-@pytest.mark.parametrize("definition", [{}, VECTORS], ids=["plain", "vectors"])
+@pytest.mark.parametrize("definition", [{}, pytest.param(VECTORS, marks=pytest.mark.long)], ids=["plain", "vectors"])
 def test_conditions_on_partition_columns_find_rows(spark, warehouse, definition):
     """Spark needs the positions of rows of which no other column is read."""
     table = create(warehouse, partition_by=["s"], **definition)
