@@ -1,8 +1,12 @@
-"""Arguments: checks of the session and of the table that the functions of this package take."""
+"""Arguments: checks of the session, the table and the DataFrame that the functions of this package take."""
 
 from __future__ import annotations
 
-from paimon_core.errors import InvalidRequest, shown
+from collections import Counter
+
+from pyspark.sql import DataFrame
+
+from paimon_core.errors import InvalidRequest, SchemaMismatch, shown
 from paimon_core.table.view import TableView
 
 
@@ -24,3 +28,17 @@ def check_session_and_table(spark: object, table: object, kind: type = TableView
     """Raise InvalidRequest unless both arguments are what the functions of this package take."""
     check_session(spark)
     check_table(table, kind)
+
+
+def check_frame(df: object, function: str) -> None:
+    """Raise InvalidRequest unless ``df`` is a DataFrame of Spark that is no stream.
+
+    Raises SchemaMismatch if two of its columns share a name. ``function``: the name of the function in the error.
+    """
+    if not isinstance(df, DataFrame):
+        raise InvalidRequest(f"{function} takes a DataFrame of Spark, not {shown(df, 60)}", name="df")
+    if df.isStreaming:
+        raise InvalidRequest(f"{function} takes no streaming DataFrame: use write_stream_spark", name="df")
+    for name, count in Counter(df.columns).items():
+        if count > 1:
+            raise SchemaMismatch(f"the DataFrame has {count} columns with the name {name!r}", column=name)

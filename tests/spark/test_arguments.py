@@ -4,7 +4,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import spark as functions
-from paimon_core.errors import InvalidRequest
+from paimon_core.errors import InvalidRequest, SchemaMismatch
 
 CALLS = {
     "read_spark": (),
@@ -18,6 +18,7 @@ CALLS = {
     "rewrite_file_index_spark": (),
     "plan_orphan_removal_spark": (),
     "apply_spark": (None,),
+    "write_files_spark": ("files", "parquet"),
 }
 
 
@@ -41,3 +42,34 @@ def test_flags_are_true_or_false(spark, warehouse):
     ):
         with pytest.raises(InvalidRequest, match=r"(full|every) must be True or False, not ('no'|0|'minor')"):
             call()
+
+
+def test_writes_take_a_batch_of_unique_columns_and_an_open_table(spark, warehouse):
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("db")
+    table = catalog.create_table("db.t", {"k": "INT"})
+    rows = spark.range(3).selectExpr("CAST(id AS INT) AS k")
+    streaming = spark.readStream.format("rate").load()
+    for arguments, why in (
+        ((rows, "db.t"), r"the argument table is an open table, .* not 'db\.t'"),
+        ((None, table), "write_spark takes a DataFrame of Spark, not None"),
+        ((rows.toPandas(), table), "write_spark takes a DataFrame of Spark, not"),
+        ((streaming, table), "write_spark takes no streaming DataFrame: use write_stream_spark"),
+    ):
+        with pytest.raises(InvalidRequest, match=why):
+            functions.write_spark(*arguments)
+    with pytest.raises(SchemaMismatch, match="the DataFrame has 2 columns with the name 'k'"):
+        functions.write_spark(rows.select("k", "k"), table)
+    for tasks in (0, -1, "2", True):
+        with pytest.raises(InvalidRequest, match="tasks must be a whole number of at least 1, not"):
+            functions.write_spark(rows, table, tasks=tasks)
+    assert table.refresh().scan().to_arrow().num_rows == 0
+
+
+def test_sql_needs_a_session_and_the_name_of_a_database(spark, warehouse):
+    catalog = paimon.open_catalog(warehouse)
+    with pytest.raises(InvalidRequest, match="the argument spark is a SparkSession, not None"):
+        functions.session(None, catalog)
+    for database in ("", None, 3):
+        with pytest.raises(InvalidRequest, match="the argument database is the name of a database, not"):
+            functions.session(spark, catalog, database)

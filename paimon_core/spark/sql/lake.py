@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from paimon_core.catalog.catalog import Catalog
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.errors import InvalidRequest, PaimonError
+from paimon_core.spark.arguments import check_session
 from paimon_core.spark.columns import quoted
 from paimon_core.spark.reads.reader import read_spark
 from paimon_core.spark.sql import inspection, tables
@@ -74,8 +75,11 @@ def session(spark: SparkSession, catalog: Catalog, database: str = DEFAULT_DATAB
     >>> lake = session(spark, catalog)  # doctest: +SKIP
     >>> lake.sql("SELECT * FROM shop.orders VERSION AS OF 3 WHERE price > 5").show()  # doctest: +SKIP
     """
+    check_session(spark)
     if not hasattr(catalog, "list_databases"):
         raise InvalidRequest(f"session takes a catalog, such as open_catalog(...) returns, not {catalog!r:.80}")
+    if not isinstance(database, str) or not database:
+        raise InvalidRequest(f"the argument database is the name of a database, not {database!r:.60}", name="database")
     return SparkLake(spark, catalog, database)
 
 

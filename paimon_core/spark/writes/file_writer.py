@@ -26,6 +26,7 @@ from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate, Where, parse_where
+from paimon_core.spark.arguments import check_session_and_table
 from paimon_core.spark.compactor import maintenance_work
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.task_errors import errors_raised_in_tasks
@@ -77,6 +78,7 @@ def write_files_spark(
     nothing is committed, and the files of finished tasks are deleted. Only when Spark itself failed, these files remain
     as orphans.
     """
+    check_session_and_table(spark, table, Table)
     spec = overwritten(table, overwrite)
     request = CommitRequest.of(table.context, user, identifier, properties)
     schema = table.context.schema

@@ -28,6 +28,7 @@ from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
+from paimon_core.spark.arguments import check_frame, check_table
 from paimon_core.spark.compactor import maintenance_work, spark_work
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.task_errors import errors_raised_in_tasks
@@ -80,10 +81,13 @@ def write_spark(
 
     ``merge_schema``: see ``Table.write``. The driver alters the table before the tasks start, and the table stays
     altered when the write fails. Raises SchemaMismatch for columns that do not fit, CommitConflict for a conflict with
-    another commit, InvalidRequest for ``tasks`` below 1, and StorageError when a task was lost in all of its attempts.
+    another commit, InvalidRequest for arguments of a wrong kind and ``tasks`` below 1, and StorageError when a task was
+    lost in all of its attempts.
     """
-    spec = overwritten(table, overwrite)
+    check_table(table, Table)
+    check_frame(df, "write_spark")
     checked_tasks(tasks)
+    spec = overwritten(table, overwrite)
     request = CommitRequest.of(table.context, user, identifier, properties)
     if (committed := request.committed_snapshot()) is not None:
         return table.settle(committed)
