@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 HIDDEN = ".create-"
 """The beginning of the name of a directory, beside tables, in which ``create_at_once`` prepares a table."""
+_MARK = "running"
+"""The first file of such a directory: if it is missing at the end, another process has removed the directory."""
 _ROUNDS = 5
 """The maximum number of times that ``drop_database`` lists the entries of the database and deletes them."""
 
@@ -194,16 +196,19 @@ class FilesystemCatalog(Displayed, Catalog):
         ``fill`` gets the context of the table in a hidden directory, and must write its schemas too; the rename is an
         atomic step of the local disk. After an error the table does not exist and the directory is deleted. Raises
         AlreadyExists, also when another process creates the table meanwhile: its table stays as it is; DatabaseNotFound
-        when the database is dropped meanwhile.
+        when the database is dropped meanwhile; StorageError when another process removes the directory meanwhile.
         """
         context = self._places.context(identifier, schema)
         if not self._may_create(identifier, context):
             raise AlreadyExists(f"table {identifier} already exists", table=str(identifier))
         root = context.paths.root
         hidden = f"{database_path(self.warehouse, identifier.database)}/{HIDDEN}{uuid.uuid4()}"
-        staged = f"{hidden}/{identifier.table}"
+        staged, mark = f"{hidden}/{identifier.table}", f"{hidden}/{_MARK}"
         try:
+            self.storage.write(mark, b"")
             fill(TableContext.of(context.name, self.storage, staged, schema))
+            if not self.storage.has_file(mark):  # ``fill`` has created the directory again, without its first files
+                raise FileNotFoundError(mark)
             self.storage.remove_empty_directory(root)
             self._move(staged, root, identifier)
         except FileNotFoundError:  # another process has dropped the database with everything in it

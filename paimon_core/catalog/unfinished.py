@@ -6,6 +6,7 @@ after an error. Only a process that is killed, or a machine that fails, leaves i
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ class Unfinished:
     table: str
     """The name that the table would have got, or "" when the directory is empty."""
     files: int
-    """The number of files; most of them share their bytes with files of the table that was copied."""
+    """The number of files of the table; most of them share their bytes with files of the table that was copied."""
     modified_millis: int
     """The last time at which a file or directory was added."""
 
@@ -64,11 +65,25 @@ def remove_unfinished(
     """Delete what ``unfinished_tables`` returns, and return it.
 
     A file that other tables share keeps its bytes. A copy that still runs fails with StorageError and creates no table.
+    A directory that another process deletes first is left out of the result.
     """
     found = unfinished_tables(catalog, database, older_than_millis=older_than_millis)
-    for one in found:
-        confined(catalog.storage, one.path).delete_directory(one.path)
-    return found
+    return [one for one in found if _removed(catalog.storage, one.path)]
+
+
+def _removed(storage: Storage, path: str) -> bool:
+    """Delete a hidden directory; return False if it does not exist.
+
+    The directory first gets another hidden name, so that a copy that still runs cannot make it a table while its files
+    are deleted.
+    """
+    renamed = f"{path.rpartition('/')[0]}/{HIDDEN}{uuid.uuid4()}"
+    try:
+        storage.move_directory(path, renamed)
+    except FileNotFoundError:
+        return False
+    confined(storage, renamed).delete_directory(renamed)
+    return True
 
 
 def _described(storage: Storage, database: str, entry: FileInfo) -> Unfinished:
@@ -76,7 +91,7 @@ def _described(storage: Storage, database: str, entry: FileInfo) -> Unfinished:
     below = inside.list(entry.path)
     tables = [one.name for one in below if one.is_directory and not one.is_link]
     # A linked file keeps the time of the file that it shares, so the times of the directories count.
-    times, files, directories = [entry.modified_millis], 0, below
+    times, files, directories = [entry.modified_millis], 0, [one for one in below if one.is_directory]
     while directories:
         times += [one.modified_millis for one in directories if one.is_directory]
         files += sum(not one.is_directory for one in directories)

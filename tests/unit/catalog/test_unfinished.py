@@ -2,17 +2,22 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 import paimon_core as paimon
+from paimon_core.catalog import unfinished
+from paimon_core.catalog.linked_copy import linked_copy
 from paimon_core.catalog.unfinished import remove_unfinished, unfinished_tables
 from paimon_core.cli.main import main
-from paimon_core.errors import DatabaseNotFound
+from paimon_core.errors import DatabaseNotFound, StorageError
+from paimon_core.storage import local_disk
 
 KILLED = """
 import os, signal, sys
@@ -120,3 +125,38 @@ def test_another_kind_of_catalog_is_refused(tmp_path, capsys):
     arguments = ("--catalog", "sql", "--uri", f"sqlite:///{tmp_path}/names.db", "--warehouse", str(tmp_path))
     assert main(["orphans", "unfinished", *arguments]) == 2
     assert "needs a catalog of type filesystem" in capsys.readouterr().err
+
+
+def test_a_copy_whose_directory_is_removed_meanwhile_creates_no_table(tmp_path, monkeypatch):
+    catalog = paimon.open_catalog(tmp_path)
+    catalog.create_database("db")
+    table = catalog.create_table("db.orders", {"id": "INT"})
+    for number in range(3):
+        table.write([{"id": number}])
+    calls = count()
+    link = local_disk.link
+
+    def linked(source, target):
+        link(source, target)
+        if next(calls) == 0:  # the next links create the directories again
+            assert len(remove_unfinished(catalog, older_than_millis=-60_000)) == 1
+
+    monkeypatch.setattr(local_disk, "link", linked)
+    with pytest.raises(StorageError, match=r"db.copy was not created: another process deleted .*/\.create-"):
+        linked_copy(table, catalog, "db.copy")
+    assert (catalog.list_tables("db"), hidden(tmp_path)) == (["orders"], [])
+    assert table.maintenance.check(deep=True).is_clean
+
+
+def test_a_directory_that_its_copy_deletes_first_is_not_counted_as_removed(lake, monkeypatch):
+    aged(lake)
+    catalog = paimon.open_catalog(lake)
+    find = unfinished.unfinished_tables
+
+    def found_too_late(*arguments, **named):
+        found = find(*arguments, **named)
+        shutil.rmtree(found[0].path)
+        return found
+
+    monkeypatch.setattr(unfinished, "unfinished_tables", found_too_late)
+    assert (remove_unfinished(catalog), hidden(lake)) == ([], [])
