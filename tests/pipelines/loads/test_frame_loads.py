@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from paimon_core import Variant, col
+from paimon_core.errors import SchemaMismatch
 from paimon_core.spark.writes import routing, text_padding
 from paimon_core.spark.writes.text_padding import padded
 from paimon_lake.checks import load_records
@@ -68,6 +69,20 @@ def test_the_same_inputs_are_computed_once_and_changed_ones_again(orders):
     assert orders.load("shop.months", "2024-02").commits == (2,)
     assert orders.rows("shop.months") == [("2024-02", 35)]
     assert orders.load("shop.months", "2024-02", reload=True).commits == (3,)
+
+
+KEYED = """
+    columns: {id: BIGINT, amount: INT}
+    primary_key: [id]
+    source: {type: sql, inputs: [shop.orders], query: "SELECT amount FROM shop.orders"}
+"""
+
+
+def test_a_query_without_a_column_of_the_key_is_refused_as_a_whole(orders):
+    orders.declare("shop.keyed", KEYED)
+    with pytest.raises(SchemaMismatch, match="column 'id' is NOT NULL and missing in the data"):
+        orders.load("shop.keyed")
+    assert orders.rows("shop.keyed") == []
 
 
 def lose(orders, name):
