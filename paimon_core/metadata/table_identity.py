@@ -18,8 +18,8 @@ and the write after it are two steps: the table may be dropped and re-created be
   and its call, a deletion deletes the file of the same name in the new table, and a file that replaces one is deleted.
   No data file is deleted, but files that only this tag or branch referenced become orphans.
 - An expiry checks the identity before its first deletion, and after each deleted snapshot the first snapshot that it
-  keeps. When the table is replaced between such a check and the deletion, one snapshot file of the new table is
-  deleted.
+  keeps. When the table is replaced between such a check and the deletion, one snapshot file of the new table, or the
+  changelog files that expire together, are deleted. Changelogs that it creates are deleted again in a new table.
 - The hint LATEST of a commit and the hint EARLIEST of an expiry may remain. Readers do not trust hints.
 """
 

@@ -28,7 +28,7 @@ SCHEMA = pa.schema([("p", pa.string()), ("k", pa.int32()), ("v", pa.int64())])
 NOTHING, A_DAY = datetime.timedelta(0), datetime.timedelta(days=1)
 STRIDE = 9
 """The fast tests drop the table at every ninth call; each operation starts at another call."""
-HINTS = ("snapshot/LATEST", "snapshot/EARLIEST")
+HINTS = ("snapshot/LATEST", "snapshot/EARLIEST", "changelog/LATEST", "changelog/EARLIEST")
 _numbers = itertools.count()
 
 OPERATIONS: dict[str, Callable[[Table], Any]] = {
@@ -60,6 +60,15 @@ OPERATIONS: dict[str, Callable[[Table], Any]] = {
 }
 
 
+LASTING: dict[str, Callable[[Table], Any]] = {
+    "expire to changelogs": lambda t: t.expire_snapshots(keep_last=1, keep_max=1, older_than=NOTHING),
+    "expire changelogs": lambda t: t.maintenance.apply(
+        t.maintenance.plan_changelog_expiry(keep_last=1, keep_max=1, older_than=NOTHING)
+    ),
+}
+"""Operations on a table with changelogs that outlive their snapshots."""
+
+
 @dataclass
 class Counting(FaultyStorage):
     """Runs ``action`` before the call number ``at`` of the ``counted`` calls."""
@@ -85,25 +94,34 @@ def rows(*keys: int) -> pa.Table:
 
 
 @cache
-def template(first: int) -> dict[str, bytes]:
-    """Return the files of a table with three snapshots, two tags and two branches, whose keys start at ``first``."""
+def template(first: int, lasts: bool = False) -> dict[str, bytes]:
+    """Return the files of a table with three snapshots, two tags and two branches, whose keys start at ``first``.
+
+    ``lasts``: snapshots 1 and 2 have expired to changelogs, which last.
+    """
     storage = FsspecStorage("memory")
-    catalog = FilesystemCatalog(storage, f"/beside-a-drop-template-{first}")
+    catalog = FilesystemCatalog(storage, f"/beside-a-drop-template-{first}-{lasts}")
     catalog.create_database("db")
     options = {"bucket": "1", "write-only": "true", **FAST}
+    if lasts:
+        options |= {"changelog-producer": "input", "changelog.num-retained.min": "9", "changelog.num-retained.max": "9"}
     table = catalog.create_table("db.t", SCHEMA, primary_key=["p", "k"], partition_by=["p"], options=options)
-    for number in range(3):
+    for number in range(2 + 3 * lasts):
         table.write(rows(first + number))
+    if lasts:
+        table.expire_snapshots(keep_last=3, keep_max=3, older_than=NOTHING)
+        return content(storage, catalog.warehouse)
+    table.write(rows(first + 2))
     table.tags.create("kept", 2)
     table.tags.create("last", 3)
     table.branches.create("side", tag="kept")
     table.branches.create("ahead", tag="last")
     table.branch("ahead").write(rows(first + 5))
-    return content(storage, f"/beside-a-drop-template-{first}")
+    return content(storage, catalog.warehouse)
 
 
-def make(storage: FsspecStorage, root: str, first: int) -> None:
-    for path, data in template(first).items():
+def make(storage: FsspecStorage, root: str, first: int, lasts: bool = False) -> None:
+    for path, data in template(first, lasts).items():
         storage.write(f"{root}/db.db/t/{path}", data)
 
 
@@ -111,19 +129,19 @@ def content(storage: FsspecStorage, root: str) -> dict[str, bytes]:
     return {f.path.removeprefix(f"{root}/db.db/t/"): storage.read(f.path) for f in storage.walk(f"{root}/db.db/t")}
 
 
-def play(operation: Callable[[Table], Any], at: int, then: str) -> bool:
+def play(operation: Callable[[Table], Any], at: int, then: str, lasts: bool = False) -> bool:
     """Drop the table before call ``at`` of the operation, and check what it did; return False after the last call."""
     inner, root = FsspecStorage("memory"), f"/beside-a-drop-{next(_numbers)}"
     beside = FilesystemCatalog(inner, root)
     beside.create_database("db")
-    make(inner, root, 0)
+    make(inner, root, 0, lasts)
     new: dict[str, bytes] = {}
 
     def drop() -> None:
         beside.drop_table("db.t")
         if then == "another":
-            make(inner, root, 100)
-            new.update(template(100))
+            make(inner, root, 100, lasts)
+            new.update(template(100, lasts))
 
     storage = Counting(inner)
     table = FilesystemCatalog(storage, root).table("db.t")
@@ -161,6 +179,15 @@ def test_a_last_check_without_an_answer_does_not_turn_a_success_into_an_error() 
     storage.before("overwrite", "snapshot/LATEST", lambda: storage.on("read", "schema/schema-0", Outcome.FAIL))
     assert table.compact(full=True).snapshot is not None
     assert storage.rules[0][2] == []  # the check has failed
+
+
+@pytest.mark.parametrize("then", ["nothing", "another"])
+@pytest.mark.parametrize("name", LASTING)
+def test_a_drop_beside_expiries_with_changelogs(name, then):
+    start = list(LASTING).index(name) + (then == "another")
+    for at in itertools.count(start, 1):
+        if not play(LASTING[name], at, then, lasts=True):
+            break
 
 
 @pytest.mark.parametrize("then", ["nothing", "another"])

@@ -29,6 +29,7 @@ from paimon_core.maintain.references.removable_files import RemovableFiles, Remo
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.read_again import read_again
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.table_identity import check_same_table
 
 OPERATION = "expire-changelogs"
 
@@ -192,6 +193,7 @@ def _states(context: TableContext, expiring: Collection[int]) -> list[Snapshot]:
 
 
 def _carry_out(context: TableContext, expiry: ExpiryRun, seen: Seen) -> ChangelogReport:
+    check_same_table(context)  # from here on, only ids of changelogs are used
     context.changelogs.delete(expiry.ids)
     with contextlib.suppress(OSError):  # the hint is optional
         context.changelogs.write_earliest_hint(expiry.first_kept.id)

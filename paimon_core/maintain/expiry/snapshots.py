@@ -250,8 +250,8 @@ def _carry_out(
         return ExpireReport(context.name, protected=expiry.protected)
     check_same_table(context)  # from here on, only ids of snapshots are used
     if decoupled:
-        for snapshot in expiry.expired:
-            context.changelogs.create(snapshot)
+        created = [snapshot for snapshot in expiry.expired if context.changelogs.create(snapshot)]
+        check_same_table(context, otherwise=lambda: context.changelogs.withdraw(created))
         with contextlib.suppress(OSError):  # the hint is optional
             context.changelogs.write_latest_hint(expiry.expired[-1].id)
     if not delete_below(context, expiry.expired, expiry.first_kept):

@@ -67,6 +67,14 @@ class ChangelogStore:
         """Delete changelog files in the given order, ignore missing files, and return the number of deleted files."""
         return self.storage.delete(self.paths.changelog(i) for i in ids)
 
+    def withdraw(self, snapshots: Iterable[Snapshot]) -> None:
+        """Delete the changelog files of these snapshots, unless they have other content."""
+        for snapshot in snapshots:
+            with contextlib.suppress(SnapshotNotFound, CorruptTable):
+                if self.read(snapshot.id) == snapshot:
+                    self.delete([snapshot.id])
+        self.storage.remove_empty_directory(self.paths.changelog_directory)
+
     def write_latest_hint(self, snapshot_id: int) -> None:
         """Write this id to the hint LATEST."""
         self.storage.overwrite(self.paths.changelog_hint(LATEST), str(snapshot_id).encode())
