@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from paimon_core.advice import REPAIR, for_table
 from paimon_core.cli.catalogs.opening import open_catalog_of
-from paimon_core.cli.catalogs.remedies import remedy
+from paimon_core.cli.catalogs.remedies import in_words_of_arguments, remedy
 from paimon_core.cli.commands import parser
 from paimon_core.cli.output.output import Output, OutputError, discard_output, printable, problem
 from paimon_core.cli.standalone.arguments import WITHOUT_WAREHOUSE
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(args)
     except (InvalidRequest, NotFound, AlreadyExists) as error:
-        return _failed(args, f"{error}{remedy(args, error)}", 2)
+        return _failed(args, f"{in_words_of_arguments(args, str(error))}{remedy(args, error)}", 2)
     except PaimonError as error:
         return _failed(args, f"{error.kind}: {error}{_advice(args, error)}", 1)
     except OutputError as error:

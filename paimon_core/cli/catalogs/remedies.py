@@ -61,6 +61,11 @@ def remedy(args: argparse.Namespace, error: PaimonError) -> str:
     return ""
 
 
+def in_words_of_arguments(args: argparse.Namespace, message: str) -> str:
+    """Return a message of the library with the option of the command in place of the argument of a function."""
+    return message.replace("columns=[...]", "--columns COLUMN,...") if hasattr(args, "columns") else message
+
+
 def _told(args: argparse.Namespace, words: list[str], what: str) -> str:
     place = place_words(args)
     return f"; `paimon-core {shlex.join(words)}{f' {place}' if place else ''}` lists {what}"

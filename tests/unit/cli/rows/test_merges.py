@@ -72,6 +72,17 @@ def test_the_numbers_are_those_of_the_merge(command, goods, changes, arguments, 
     assert [row["id"] for row in goods()] == ids
 
 
+def test_an_error_about_the_columns_of_a_file_names_the_option(command, goods, changes):
+    for verb in (("merge", "shop.goods", changes, "--on", "id"), ("import", "shop.goods", changes)):
+        code, text = command(*verb)
+        assert (code, "has no column 'note'" in text, "--columns COLUMN,... names the columns" in text) == (
+            2,
+            True,
+            True,
+        )
+    assert goods() == ROWS
+
+
 def test_a_query_is_a_source(command, goods):
     pytest.importorskip("duckdb")
     query = "SELECT id, price + 1 AS price FROM shop.goods WHERE id > 1"
