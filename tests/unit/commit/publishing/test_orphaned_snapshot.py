@@ -48,8 +48,12 @@ def test_a_snapshot_whose_id_another_commit_has_does_not_follow_its_base():
     assert not follows(base, replace(other_commit, uuid="own"))
 
 
-def test_a_withdrawn_snapshot_that_was_tagged_keeps_its_manifests():
-    """A rollback removes its base; before the writer notices, another process creates a tag on the snapshot."""
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_withdrawn_snapshot_that_was_tagged_keeps_its_manifests(answers):
+    """A rollback removes its base; before the writer notices, another process creates a tag on the snapshot.
+
+    Unless ``answers``, the store then fails when the writer asks whether its table still exists.
+    """
     context = fake_table()
     first = append(context)
     append(context)
@@ -59,8 +63,13 @@ def test_a_withdrawn_snapshot_that_was_tagged_keeps_its_manifests():
         rollback(context, first)
         append(context, user="after the rollback")
 
+    def concurrent_tag():
+        context.tags.create("t", context.snapshots.read(3))
+        if not answers:
+            storage.on("read", "schema/schema-0", Outcome.FAIL)
+
     storage.before("create_exclusive", "snapshot-3", concurrent_commits)
-    storage.before("delete", "snapshot-3", lambda: context.tags.create("t", context.snapshots.read(3)))
+    storage.before("delete", "snapshot-3", concurrent_tag)
     with pytest.raises(CommitStateUnknown, match="a tag was created on snapshot 3"):
         append(reopened(context, storage), user="u", identifier=1)
     assert context.snapshots.ids() == [1, 2]
