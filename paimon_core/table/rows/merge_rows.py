@@ -193,14 +193,22 @@ class Merge:
         return chosen
 
     def write_inserts(self, writer: TableWriter) -> None:
-        """Write the rows of the source that match no row of the table, as the clauses ``not_matched`` state."""
+        """Write the rows of ``inserted``."""
+        for rows in self.inserted():
+            writer.write(rows)
+
+    def inserted(self) -> Iterator[pa.Table]:
+        """Yield the rows of the source that match no row of the table, in parts, as the clauses ``not_matched`` state.
+
+        Raises what ``inserts`` raises; call it after ``changes``.
+        """
         for clause, here in zip(self.clauses.not_matched, self.inserts(), strict=True):
             places = np.flatnonzero(here)
             whole = any(map(callable, (clause.values or {}).values()))  # a function gets all rows of the clause at once
             sizes = self._source_sizes[places] + self._literal_bytes(clause.values or {})
             for start, end in [(0, len(places))][: len(places)] if whole else ranges(sizes, BATCH_BYTES):
                 rows = self.source.taken(places[start:end])
-                writer.write(self._inserted(rows, clause.values))
+                yield self._inserted(rows, clause.values)
 
     def _check_new_keys(self, rows: Flags) -> None:
         """Raise InvalidRequest when a table with a primary key would get several new rows with the same key."""

@@ -83,6 +83,19 @@ def test_an_error_about_the_columns_of_a_file_names_the_option(command, goods, c
     assert goods() == ROWS
 
 
+@pytest.mark.parametrize("extra", [(), ("--apply",)])
+@pytest.mark.parametrize("number", [1, 4], ids=["update", "insert"])
+def test_rows_of_a_query_that_do_not_fit_are_refused_by_the_count_too(command, place, number, extra):
+    pytest.importorskip("duckdb")
+    catalog = paimon.open_catalog(place)
+    catalog.create_database("shop")
+    catalog.create_table("shop.goods", {"id": "INT", "price": "INT NOT NULL"}).write([{"id": 1, "price": 10}])
+    query = f"SELECT {number} AS id, NULL::INT AS price UNION ALL SELECT 7, 1"
+    code, text = command("merge", "shop.goods", query, "--sql", "--on", "id", *extra)
+    assert (code, "column 'price' is NOT NULL but 1 values are null" in text) == (2, True), text
+    assert catalog.table("shop.goods").scan().to_arrow().num_rows == 1
+
+
 def test_a_query_is_a_source(command, goods):
     pytest.importorskip("duckdb")
     query = "SELECT id, price + 1 AS price FROM shop.goods WHERE id > 1"
