@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame
 from paimon_core.metadata.commit_message import position_of
 from paimon_core.spark import read_spark
 from paimon_core.spark.writes.batch_settings import large_batches
-from paimon_core.spark.writes.routing import place_of_padding, routed_rows, with_routing_columns
+from paimon_core.spark.writes.routing import check_columns_of, place_of_padding, routed_rows, with_routing_columns
 from paimon_core.spark.writes.text_padding import worthwhile_rows
 from paimon_core.table.view import TableView
 from paimon_lake.declarations import SettingsError, TableSpec
@@ -224,6 +224,7 @@ def _write(step: LoadStep, frame: DataFrame) -> WriteResult:
     partitions = RejectPartitions.of(spec, fields, step.partitions)
     shape = FrameShape(_source_name(spec), fields, spec.kinds, partitions, emptied_columns(spec))
     context = step.table.context
+    check_columns_of(frame, step.table, kinds, spec.order_by)
     frame = with_routing_columns(frame, context)
     padding = place_of_padding(frame, context, spec.order_by, None)
     with large_batches(frame, padded=lambda: None if padding is None else worthwhile_rows(frame)) as pads:
