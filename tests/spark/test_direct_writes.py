@@ -255,7 +255,7 @@ def test_a_direct_write_has_few_large_tasks_and_files(spark, warehouse, monkeypa
     assert (found(4 * direct.LARGE_TASK_BYTES + 1), found(8 * direct.LARGE_TASK_BYTES + 1)) == (5, None)
     assert (found(8 * least, cores=8), found(9 * least, cores=9)) == (8, None)
     setting = type(spark.conf).get
-    dynamic = {"spark.dynamicAllocation.enabled": "true"}
+    dynamic = {"spark.dynamicAllocation.enabled": "True"}
     monkeypatch.setattr(type(spark.conf), "get", lambda conf, *name: dynamic.get(name[0]) or setting(conf, *name))
     assert found(2 * least) is None, "Spark may add executors"
 

@@ -2,12 +2,13 @@
 
 import datetime
 from decimal import Decimal
+from zoneinfo import ZoneInfo
 
 import pytest
 from pyspark.sql import functions as F
 
 import paimon_core as paimon
-from paimon_core.errors import SqlError
+from paimon_core.errors import InvalidRequest, SqlError
 from paimon_core.spark import session
 
 EVIL = "a'b\"c\\d{e}`f\n-- x /* ; DROP TABLE t"
@@ -101,6 +102,49 @@ def test_versions_procedures_and_partitions_take_parameters(lake):
         assert rows(lake, "SELECT count(*) FROM t TIMESTAMP AS OF :t", {"t": time}) == [(2,)]
     assert rows(lake, "SELECT k FROM paimon_incremental_query(?, ?, ?) WHERE k > ?", ["t", 1, 2, 0]) == [(2,)]
     assert rows(lake, "SHOW TABLES LIKE :p", {"p": "t|x*"}) == [("db", "t", False)]
+
+
+def test_a_subquery_of_a_change_may_read_a_version_that_is_a_parameter(lake):
+    lake.sql("UPDATE t SET v = (SELECT min(k) || ? FROM t VERSION AS OF ?) WHERE k = ?", ["!", 1, 2])
+    assert rows(lake, "SELECT v FROM t WHERE k = 2") == [("1!",)]
+    lake.sql("UPDATE t SET v = NULL WHERE k IN (SELECT k FROM t VERSION AS OF :v WHERE k = :k)", {"v": 2, "k": 2})
+    assert rows(lake, "SELECT v FROM t WHERE k = 2") == [(None,)]
+
+
+def test_parameters_of_a_partition_are_not_those_of_the_query_after_it(lake):
+    lake.sql("CREATE TABLE p (k INT, d INT) PARTITIONED BY (d)")
+    lake.sql(
+        "WITH c AS (SELECT id FROM range(?)) INSERT INTO p PARTITION (d = ?) SELECT id FROM c WHERE id < ?", [9, 7, 2]
+    )
+    assert rows(lake, "SELECT * FROM p ORDER BY k") == [(0, 7), (1, 7)]
+    lake.sql("DROP TABLE p")
+
+
+def test_a_datetime_without_zone_is_local_time_in_every_session(spark, lake):
+    before = spark.conf.get("spark.sql.session.timeZone")
+    committed = lake.sql("SELECT commit_time FROM `t$snapshots` WHERE snapshot_id = 1").collect()[0][0]
+    zone = datetime.timezone(datetime.timedelta(hours=9))
+    moment = committed.replace(tzinfo=ZoneInfo(before)).astimezone().replace(tzinfo=None)
+    spark.conf.set("spark.sql.session.timeZone", str(zone).removeprefix("UTC"))
+    try:
+        changes = "SELECT k FROM paimon_incremental_between_timestamp('t', 0, :t)"
+        assert rows(lake, changes, {"t": moment}) == rows(lake, changes, {"t": moment.astimezone()}) == [(1,)]
+        assert rows(lake, "SELECT k FROM t TIMESTAMP AS OF :t", {"t": moment}) == [(1,)]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+
+
+@pytest.mark.parametrize("hours", [-14, 14])
+def test_a_datetime_that_no_year_of_utc_has_is_refused(lake, hours):
+    zone = datetime.timezone(datetime.timedelta(hours=hours))
+    moment = (datetime.datetime.min if hours > 0 else datetime.datetime.max).replace(tzinfo=zone)
+    with pytest.raises(InvalidRequest, match=r"args\['t'\] = .* is outside of the years 1 to 9999"):
+        lake.sql("SELECT :t", {"t": moment})
+
+
+def test_a_frame_of_rows_takes_a_parameter(lake):
+    counted = "SELECT count(*) OVER (ORDER BY id ROWS :n PRECEDING) FROM range(3)"
+    assert rows(lake, counted, {"n": 1}) == [(1,), (2,), (2,)]
 
 
 def test_spark_sees_the_rest_of_a_statement_as_it_was_written(lake):

@@ -344,7 +344,7 @@ def test_versions_and_changes(lake):
     assert "Physical Plan" in lake.sql("EXPLAIN SELECT id FROM orders").first()[0]
 
 
-@pytest.mark.parametrize("zone", ["America/New_York", "+05:30"])
+@pytest.mark.parametrize("zone", ["America/New_York", "+05:30", "JST"])
 def test_a_time_that_snapshots_shows_finds_its_snapshot_in_any_zone(spark, lake, zone):
     lake.sql("INSERT INTO orders VALUES (4, 'wed', 4, 'd')")
     before = spark.conf.get("spark.sql.session.timeZone")

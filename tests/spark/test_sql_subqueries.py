@@ -210,6 +210,11 @@ def test_wrong_subqueries_in_values_and_merges_change_nothing(spark, lake):
             "has no columns of",
         ),
         ("MERGE INTO t USING u ON t.id = (SELECT 1) WHEN MATCHED THEN DELETE", 25, "a subquery is not possible here"),
+        (
+            "WITH c AS (SELECT * FROM u) DELETE FROM t WHERE id IN (SELECT k FROM c VERSION AS OF 1)",
+            70,
+            "has no versions",
+        ),
         ("WITH c AS (SELECT nope FROM u) UPDATE t SET n = (SELECT 1 FROM c)", 19, "no column nope"),
     ):
         with pytest.raises(SqlError, match=problem) as raised:

@@ -95,6 +95,11 @@ def _check(what: str, value: Any) -> None:
                 f"{what} is a {type(value).__name__}, which is no value of Spark: use {instead} of "
                 "pyspark.sql.functions"
             )
+        case datetime.datetime():
+            try:
+                value.astimezone(datetime.UTC)
+            except (OverflowError, ValueError):
+                raise InvalidRequest(f"{what} = {value} is outside of the years 1 to 9999 in UTC") from None
         case int() if value not in _INTEGERS:
             raise InvalidRequest(f"{what} = {value!s:.60} is not within 64 bits: pass a Decimal")
         case Decimal() if not value.is_finite():

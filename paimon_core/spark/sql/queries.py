@@ -84,6 +84,8 @@ def rows_of(spark: SparkSession, names: Names, query: Query, reference: Referenc
         name = reference.name
         cte = names.ctes.get(name.parts[0].casefold()) if len(name.parts) == 1 else None
         if cte is not None:
+            if reference.version is not None or reference.time is not None:
+                fail(query.text, name.start, f"{name} is a query of WITH, which has no versions")
             with names.without_ctes():
                 return frame(spark, names, cte)
         if _is_file(names, name):

@@ -269,7 +269,7 @@ class _Finder:
         shift = self._query.start
         moved = [replace(t, start=t.start + shift, end=t.end + shift) for t in self._tokens]
         cursor = Cursor(self._query.text, moved, at, self._query.bound)
-        arguments = tuple(cursor.listed(lambda: cursor.literal("an argument")))
+        arguments = tuple(cursor.listed(lambda: cursor.argument("an argument")))
         return arguments, self._tokens[cursor.at - 1].end
 
 

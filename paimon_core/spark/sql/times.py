@@ -9,12 +9,41 @@ from pyspark.sql import SparkSession
 from paimon_core.errors import InvalidRequest
 from paimon_core.options.parsers import parse_zone
 
+_SHORT = {
+    "ACT": "Australia/Darwin",
+    "AET": "Australia/Sydney",
+    "AGT": "America/Argentina/Buenos_Aires",
+    "ART": "Africa/Cairo",
+    "AST": "America/Anchorage",
+    "BET": "America/Sao_Paulo",
+    "BST": "Asia/Dhaka",
+    "CAT": "Africa/Harare",
+    "CNT": "America/St_Johns",
+    "CST": "America/Chicago",
+    "CTT": "Asia/Shanghai",
+    "EAT": "Africa/Addis_Ababa",
+    "ECT": "Europe/Paris",
+    "IET": "America/Indiana/Indianapolis",
+    "IST": "Asia/Kolkata",
+    "JST": "Asia/Tokyo",
+    "MIT": "Pacific/Apia",
+    "NET": "Asia/Yerevan",
+    "NST": "Pacific/Auckland",
+    "PLT": "Asia/Karachi",
+    "PNT": "America/Phoenix",
+    "PRT": "America/Puerto_Rico",
+    "PST": "America/Los_Angeles",
+    "SST": "Pacific/Guadalcanal",
+    "VST": "Asia/Ho_Chi_Minh",
+}
+"""The short names of zones that Spark takes from Java (``ZoneId.SHORT_IDS``) and the time zone database lacks."""
+
 
 def session_zone(spark: SparkSession) -> datetime.tzinfo:
     """Return the time zone of the session; raises InvalidRequest for one that only Java knows."""
     text = str(spark.conf.get("spark.sql.session.timeZone"))
     try:
-        return parse_zone(text)
+        return parse_zone(_SHORT.get(text, text))
     except ValueError as error:
         raise InvalidRequest(f"spark.sql.session.timeZone is {text!r}, not {error}") from None
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from paimon_core.compact.compaction import Work
 from paimon_core.compact.task import CompactionTask
@@ -64,13 +64,17 @@ def direct_tasks(
     if keeps_few_runs(context) and (context.storage.is_remote or not (overwrites or _is_empty(context))):
         return None
     size = input_bytes(df)
-    if size is None or df.sparkSession.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
+    if size is None or _adds_executors(df.sparkSession):
         return None
     count = max(cores(df.sparkSession), -(-size // LARGE_TASK_BYTES))
     buckets = int(context.options["bucket"]) if keys is None else sum(map(len, keys.indexes.values()))
     if count > MOST_TASKS or size < count * max(LEAST_TASK_BYTES, buckets * LEAST_FILE_BYTES):
         return None
     return count if _partition_count(df, count) >= count else None
+
+
+def _adds_executors(spark: SparkSession) -> bool:
+    return str(spark.conf.get("spark.dynamicAllocation.enabled", "false")).lower() == "true"  # in any case, as Spark
 
 
 def _partition_count(df: DataFrame, unknown: int) -> int:

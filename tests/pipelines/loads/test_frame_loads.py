@@ -438,6 +438,17 @@ def test_a_column_of_a_query_that_does_not_fit_is_an_error_that_names_it(orders)
         orders.load("shop.tens")
 
 
+def test_a_query_without_the_key_is_an_error_and_not_a_reject_for_each_row(orders):
+    orders.declare("shop.keyed", """
+        columns: {id: BIGINT, amount: INT}
+        primary_key: [id]
+        rejects: {max_share: 1.0}
+        source: {type: sql, inputs: [shop.orders], query: SELECT amount FROM shop.orders}
+    """)  # fmt: skip
+    with pytest.raises(SchemaMismatch, match=r"column 'id' is NOT NULL and missing in the data"):
+        orders.load("shop.keyed")
+
+
 def test_a_query_on_a_table_that_is_no_input_is_refused(orders):
     orders.declare("shop.months", BY_MONTH.replace("FROM shop.orders", "FROM shop.others"))
     with pytest.raises(PipelineError, match=r"shop\.others"):

@@ -72,6 +72,7 @@ class Scope:
         changes += [
             Edit(at - query.start, bound.ends[at] - query.start, bound.variables[at])
             for at in bound.within(query.start, query.end)
+            if not any(edit.start <= at - query.start < edit.end for edit in edits or ())  # such as VERSION AS OF :v
         ]
         found: dict[str, set[str]] = {TARGET: set(), SOURCE: set()}
         columns = sorted(tree.find_all(exp.Column), key=lambda c: c.parts[0].meta.get("start", -1))

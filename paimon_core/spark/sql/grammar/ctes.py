@@ -86,4 +86,7 @@ def _after(written: str, clause: WithClause, query: Query) -> Query:
     elif first == "TABLE" and text.upper().startswith("TABLE"):
         before, text = _SELECT, " " * len("TABLE") + text[len("TABLE") :]
     between = query.start - clause.end
-    return Query(query.text, clause.start, query.end, query.bound, f"{written}{before.rjust(between)}{text}{after}")
+    # Spark counts the markers ?, so those of the text between, such as in PARTITION (p = ?), must not be in the query
+    values = {at: value for at, value in query.bound.values.items() if not clause.end <= at < query.start}
+    bound = replace(query.bound, values=values)
+    return Query(query.text, clause.start, query.end, bound, f"{written}{before.rjust(between)}{text}{after}")

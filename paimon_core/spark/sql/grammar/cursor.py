@@ -200,6 +200,12 @@ class Cursor:
         self.at += 1
         return sign * int(token.text)
 
+    def argument(self, what: str) -> str | int | bool | None:
+        """Return a literal as an argument of a procedure or function; a datetime without zone is local time."""
+        value = self.bound.values.get(self.next.start)
+        found = self.literal(what)
+        return str(value.astimezone(datetime.UTC)) if isinstance(value, datetime.datetime) else found
+
     def _parameter(self, what: str, *kinds: type) -> Any:
         """Return the value of the next parameter; raises SqlError unless it is of one of the types."""
         token, value = self.next, self.bound.values.get(self.next.start)

@@ -13,7 +13,7 @@ _BEFORE_VALUES = frozenset(
     (  # noqa: SIM905
         "SELECT DISTINCT ALL WHERE AND OR NOT IN LIKE ILIKE RLIKE REGEXP BETWEEN THEN ELSE WHEN CASE ON HAVING BY "
         "LIMIT OFFSET OF VALUES SET INTERVAL IS FROM ESCAPE DIV RETAIN VERSION "
-        "COMMENT DEFAULT QUALIFY ANY SOME USING"
+        "COMMENT DEFAULT QUALIFY ANY SOME USING ROWS RANGE"
     ).split()
 )
 """Words after which a colon begins a parameter; after any other word it reads a field, as in ``v:field``."""

@@ -261,7 +261,7 @@ def _call(cursor: Cursor) -> Call:
             cursor.fail("an argument without name cannot follow one with a name: name all", start)
         if name.lower() in arguments:
             cursor.fail(f"argument {name!r} is given twice", start)
-        arguments[name.lower()] = cursor.literal(f"the value of {name}" if is_named else "a value, or name => value")
+        arguments[name.lower()] = cursor.argument(f"the value of {name}" if is_named else "a value, or name => value")
         if not cursor.skip(","):
             break
         if cursor.peek(")"):
