@@ -25,6 +25,7 @@ from paimon_core.spark.sql.grammar.statements import Query, TableName, Value
 
 FUNCTIONS = ("paimon_incremental_query", "paimon_incremental_between_timestamp", "paimon_incremental_to_auto_tag")
 """The table functions that read changes, by Paimon's names."""
+_SET_OPERATIONS = ("UNION", "EXCEPT", "INTERSECT", "MINUS")
 _FROM = "SELECT * FROM "
 _PLAIN = (bool, int, float, str, Decimal, datetime.date)
 """The types of parameters that conditions may compare with columns before Spark does."""
@@ -116,6 +117,7 @@ def parse_query(query: Query, *, relation: bool = False) -> ParsedQuery:
     if relation or first.word == "TABLE":
         skipped = 0 if relation else first.end
         written, shift = _FROM + written[skipped:], query.start + skipped - len(_FROM)
+    _refuse_inner_table(query, tokens_of(written), shift)
     tree = parse_tree(query, written, shift)
     if isinstance(tree, exp.DML) and first.word == "WITH":
         instead = f": write {_AFTER[tree.key]}" if tree.key in _AFTER else ""
@@ -131,6 +133,17 @@ def parse_query(query: Query, *, relation: bool = False) -> ParsedQuery:
     references = [*finder.tables(tree), *finder.functions()]
     renames = tuple(renamed(tree.find_all(exp.Column), references))
     return ParsedQuery(written, shift, tuple(sorted(references, key=lambda r: r.start)), renames)
+
+
+def _refuse_inner_table(query: Query, tokens: list[SqlToken], shift: int) -> None:
+    """Raise SqlError for ``TABLE u`` in parentheses or behind UNION and the like, where Spark would look for ``u``."""
+    for at, token in enumerate(tokens[1:-2], 1):
+        before = tokens[at - 2] if at > 1 and tokens[at - 1].word in ("ALL", "DISTINCT") else tokens[at - 1]
+        if token.word != "TABLE" or not (before.text == "(" or before.word in _SET_OPERATIONS):
+            continue
+        name, end = tokens[at + 1], tokens[at + 2]
+        if name.kind in ("word", "name") and (end.kind == "end" or end.text in (")", ".", ";")):
+            fail(query.text, token.start + shift, "TABLE inside of a query is not supported: use SELECT * FROM")
 
 
 def references_of(condition: Query, tree: exp.Expr) -> list[Reference]:

@@ -74,6 +74,7 @@ def test_the_same_inputs_are_computed_once_and_changed_ones_again(orders):
 KEYED = """
     columns: {id: BIGINT, amount: INT}
     primary_key: [id]
+    rejects: {max_share: 1.0}
     source: {type: sql, inputs: [shop.orders], query: "SELECT amount FROM shop.orders"}
 """
 
@@ -436,17 +437,6 @@ def test_a_column_of_a_query_that_does_not_fit_is_an_error_that_names_it(orders)
     orders.declare("shop.tens", TENS.replace("amount: TINYINT", "amount: DATE"))
     with pytest.raises(PipelineError, match=r"shop\.tens: column 'amount' is DATE and does not accept int"):
         orders.load("shop.tens")
-
-
-def test_a_query_without_the_key_is_an_error_and_not_a_reject_for_each_row(orders):
-    orders.declare("shop.keyed", """
-        columns: {id: BIGINT, amount: INT}
-        primary_key: [id]
-        rejects: {max_share: 1.0}
-        source: {type: sql, inputs: [shop.orders], query: SELECT amount FROM shop.orders}
-    """)  # fmt: skip
-    with pytest.raises(SchemaMismatch, match=r"column 'id' is NOT NULL and missing in the data"):
-        orders.load("shop.keyed")
 
 
 def test_a_query_on_a_table_that_is_no_input_is_refused(orders):

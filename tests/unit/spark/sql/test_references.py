@@ -135,3 +135,24 @@ def test_positions_are_those_of_the_statement():
     with pytest.raises(SqlError) as error:
         parse_query(parse("INSERT INTO t\nSELECT (a\nFROM u").query)
     assert (error.value.facts["line"], error.value.facts["column"]) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * FROM (^TABLE u)",
+        "WITH c AS (^TABLE db.u) SELECT * FROM c",
+        "SELECT 1 UNION ALL ^TABLE u",
+        "SELECT k FROM u EXCEPT ^TABLE `u`",
+        "SELECT k FROM u WHERE k IN (^TABLE u)",
+    ],
+)
+def test_table_inside_of_a_query_is_refused_with_its_position(text):
+    with pytest.raises(SqlError, match="TABLE inside of a query is not supported") as refused:
+        parse_query(parse(text.replace("^", "")).query)
+    assert refused.value.facts["column"] == text.index("^") + 1
+
+
+def test_a_column_may_be_named_table():
+    parsed = parse_query(parse("SELECT (table IS NULL), (table) FROM (SELECT k AS table FROM u)").query)
+    assert [one.name.parts for one in parsed.references] == [("u",)]
