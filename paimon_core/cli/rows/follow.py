@@ -7,11 +7,8 @@ the command continues with the next one. A rollback below the printed snapshots 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,6 +20,7 @@ from paimon_core.argument_checks import parsed_id
 from paimon_core.cli.output.cells import Columns, json_value, python_rows
 from paimon_core.cli.output.output import Output
 from paimon_core.errors import InvalidRequest, SnapshotNotFound
+from paimon_core.stop_event import stop_by_signal
 from paimon_core.table.stream.position import Position
 from paimon_core.table.stream.start import starting_position
 from paimon_core.table.stream.table_stream import next_snapshot
@@ -33,8 +31,6 @@ if TYPE_CHECKING:
 NOW, LATEST, EARLIEST = "now", "latest", "earliest"
 _PIECE = 1_000
 """Rows that are written at once; a signal ends the command between two pieces."""
-_LONGEST_WAIT = 1e6
-"""Seconds that one wait takes at most: Python refuses to wait for some centuries."""
 
 
 @dataclass(frozen=True)
@@ -132,11 +128,11 @@ def follow(
     columns = Columns(out)
     if rows is not None:
         print_piece(rows, columns, out)
-    with stop_by_signal() as stop:
+    with stop_by_signal(second_interrupts=True) as stop:
 
         def wait() -> bool:
             left = args.every if end is None else min(args.every, end - time.monotonic())
-            return left <= 0 or stop.wait(min(left, _LONGEST_WAIT))
+            return left <= 0 or stop.wait(left)
 
         def is_over(snapshot_id: int) -> bool:
             nonlocal last
@@ -172,27 +168,3 @@ def _note(missed: Missed, out: Output) -> None:
     value = {"command": "tail", "note": text, "missed_snapshots": [missed.first, missed.last]}
     sys.stderr.write((json.dumps(value) if out.as_json else f"paimon-core tail: {text}") + "\n")
     sys.stderr.flush()
-
-
-@contextlib.contextmanager
-def stop_by_signal() -> Iterator[threading.Event]:
-    """Yield an event that SIGINT and SIGTERM set; the second signal raises KeyboardInterrupt.
-
-    The previous signal handlers are restored. In a thread other than the main thread no signal sets the event.
-    """
-    stop = threading.Event()
-
-    def ended(*_: object) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-    before = {number: signal.signal(number, ended) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import signal
 import sys
-import threading
-from collections.abc import Iterator
 
+from paimon_core.stop_event import stop_by_signal
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.lake.groups import groups_of
 from paimon_lake.loads.inputs.stale_text import stale_text
 from paimon_lake.protocol import PipelineError
 from paimon_lake.session import start_session
 from paimon_lake.steps.follow import Failure, Follow
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -46,7 +41,7 @@ def follow(settings: Settings, asked: argparse.Namespace) -> Follow:
         advice = f"`paimon-lake load group:{name}` does"
         print(f"paimon-lake follow: group {name} is not published by this command; {advice}", file=sys.stderr)
     session = start_session(settings)  # before the handlers are set: Spark sets a handler that cancels jobs
-    with _stop_by_signal() as stop:
+    with stop_by_signal(second_interrupts=False) as stop:
         following = Follow(lambda: session, settings, asked.table, every=asked.every, seconds=asked.seconds, stop=stop)
         for one in following.run():
             if isinstance(one, Failure):
@@ -56,15 +51,3 @@ def follow(settings: Settings, asked: argparse.Namespace) -> Follow:
     for name, stale in following.stale.items():
         print(f"paimon-lake follow: {name} is stale: {stale_text(stale)}; load them again", file=sys.stderr)
     return following
-
-
-@contextlib.contextmanager
-def _stop_by_signal() -> Iterator[threading.Event]:
-    """Yield an event that a signal sets; at the end, restore the previous signal handlers."""
-    stop = threading.Event()
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in _SIGNALS}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -14,7 +14,6 @@ of them.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,6 +23,7 @@ from pyspark.errors import PySparkException
 
 from paimon_core.errors import PaimonError
 from paimon_core.lsm.compaction.strategy import stop_trigger
+from paimon_core.stop_event import StopEvent
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.lake.databases import database_of, tables_of
 from paimon_lake.loads.load import load_table
@@ -115,7 +115,7 @@ class Follow:
     """
     seconds: float | None = None
     """How long to follow; None: until ``stop`` is set."""
-    stop: threading.Event = field(default_factory=threading.Event)
+    stop: StopEvent = field(default_factory=StopEvent)
     _tables: list[_Followed] = field(default_factory=list, init=False)
 
     @property
