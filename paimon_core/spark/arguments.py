@@ -18,6 +18,8 @@ def check_session(spark: object) -> None:
 
 def check_table(table: object, kind: type = TableView) -> None:
     """Raise InvalidRequest unless ``table`` is an open table of this ``kind``; a name is no open table."""
+    if isinstance(table, TableView) and not isinstance(table, kind):
+        raise InvalidRequest(f"{table!r} is read-only: pass catalog.table({table.name!r})", name="table")
     if not isinstance(table, kind):
         raise InvalidRequest(
             f"the argument table is an open table, such as catalog.table('db.t'), not {shown(table, 60)}", name="table"

@@ -178,17 +178,10 @@ def test_java_reads_and_expires_the_changelogs_that_we_kept_of_our_table(oracle,
     assert len(oracle.dump(warehouse, T)) == len(rows) + 1
 
 
-def context_of(warehouse, *without) -> TableContext:
-    """The table's context with some options left out, which would refuse to read its rows here."""
+def context_of(warehouse) -> TableContext:
     storage = FsspecStorage("file")
     root = f"{warehouse}/db.db/t"
-    schema = SchemaStore(storage, TablePaths(root)).latest()
-    options = {k: v for k, v in schema.options.items() if k not in without}
-    return TableContext.of(T, storage, root, type(schema)(**{**vars_of(schema), "options": options}))
-
-
-def vars_of(value):
-    return {name: getattr(value, name) for name in value.__dataclass_fields__}
+    return TableContext.of(T, storage, root, SchemaStore(storage, TablePaths(root)).latest())
 
 
 @pytest.mark.parametrize("tagged", [(), (3,)])
@@ -199,7 +192,7 @@ def test_index_files_of_deletion_vectors_go_as_in_java(oracle, warehouse, tagged
     oracle.run(warehouse, [*steps, *tags])
     twin = twin_of(warehouse)
     before = oracle.dump(warehouse, T)
-    context, java = (context_of(w, "deletion-vectors.enabled") for w in (warehouse, twin))
+    context, java = (context_of(w) for w in (warehouse, twin))
     assert any(p.startswith("index/") for p in files_on_storage(context))
     for left in (4, 2, 1):
         oracle.run(twin, [{"op": "expire", "table": T, "retainMin": left, "retainMax": left, "olderThanMillis": FAR}])
