@@ -22,11 +22,12 @@ from paimon_core.codec.parquet.thrift import (
     MAX_DEPTH,
     STRUCT,
     TRUE,
+    integer,
+    varint,
 )
 
 DATA, INDEX, DICTIONARY, DATA_V2 = range(4)
 _INTEGERS = (I32, I64, I16)
-_WIDEST = 70
 _INT = rb"([\x80-\xff]{0,8}[\x00-\x7f])"
 _VALUE = b"|".join(b"\\x%02x.{%d}" % (size, size) for size in (8, 4, *range(4), *range(5, 8), *range(9, 48)))
 _STATISTICS = rb"\x1c(?:[\x18\x28](?:%b)|[\x16\x36][\x80-\xff]{0,8}[\x00-\x7f]|[\x11\x12])*\x00" % _VALUE
@@ -88,16 +89,16 @@ def _fields(data: bytes, at: int, depth: int) -> tuple[dict[int, int], dict[int,
         if head >> 4:
             number += head >> 4
         else:
-            number, at = _integer(data, at)
+            number, at = integer(data, at)
         if kind in _INTEGERS:
             byte = data[at]
             if byte < 0x80:
                 numbers[number] = byte >> 1 ^ -(byte & 1)
                 at += 1
             else:
-                numbers[number], at = _integer(data, at)
+                numbers[number], at = integer(data, at)
         elif kind == BINARY:
-            size, at = _varint(data, at)
+            size, at = varint(data, at)
             at += size
         elif kind == STRUCT:
             if depth > MAX_DEPTH:
@@ -108,19 +109,6 @@ def _fields(data: bytes, at: int, depth: int) -> tuple[dict[int, int], dict[int,
     return numbers, groups, at + 1
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    byte = data[at]
-    value, shift = byte & 0x7F, 7
-    while byte >= 0x80:
-        at += 1
-        byte = data[at]
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if shift > _WIDEST:
-            raise ValueError("a number in a page header does not end")
-    return value, at + 1
-
-
 @lru_cache(maxsize=4096)
 def _number(data: bytes) -> int:
     """Return the integer of a whole varint."""
@@ -128,14 +116,6 @@ def _number(data: bytes) -> int:
     for byte in reversed(data):
         value = value << 7 | byte & 0x7F
     return value >> 1 ^ -(value & 1)
-
-
-def _integer(data: bytes, at: int) -> tuple[int, int]:
-    byte = data[at]
-    if byte < 0x80:
-        return byte >> 1 ^ -(byte & 1), at + 1
-    value, at = _varint(data, at)
-    return value >> 1 ^ -(value & 1), at
 
 
 def _skipped(data: bytes, at: int, kind: int) -> int:
@@ -149,6 +129,6 @@ def _skipped(data: bytes, at: int, kind: int) -> int:
     if kind == LIST and data[at] < 0xF0 and I16 <= data[at] & 15 <= I64:
         count, at = data[at] >> 4, at + 1
         for _ in range(count):
-            _, at = _varint(data, at)
+            _, at = varint(data, at)
         return at
     raise ValueError(f"a page header contains the thrift type {kind}")

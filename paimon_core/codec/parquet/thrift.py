@@ -51,7 +51,7 @@ def _struct(data: bytes, at: int, depth: int) -> tuple[Struct, int]:
         if head >> 4:
             following = number + (head >> 4)
         else:
-            following, at = _integer(data, at)
+            following, at = integer(data, at)
         if following <= number and following != _EXTENSION:
             raise ValueError(f"the thrift struct has field {following} after {number}")
         number = following
@@ -71,15 +71,15 @@ def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
     if depth > MAX_DEPTH:
         raise ValueError("the thrift struct is nested too deeply")
     if kind == BINARY:
-        size, at = _varint(data, at)
+        size, at = varint(data, at)
         return _bytes(data, at, size)
     if kind == STRUCT:
         return _struct(data, at, depth + 1)
     if kind in _INTEGERS:
-        return _integer(data, at)
+        return integer(data, at)
     if kind in (LIST, SET):
         head = data[at]
-        size, at = (head >> 4, at + 1) if head < 0xF0 else _varint(data, at + 1)
+        size, at = (head >> 4, at + 1) if head < 0xF0 else varint(data, at + 1)
         values = []
         for _ in range(size):
             found, at = _value(data, at, head & 15, depth + 1)
@@ -99,7 +99,8 @@ def _bytes(data: bytes, at: int, size: int) -> tuple[bytes, int]:
     return data[at:end], end
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return the number at a position and the position after it; raises ValueError, and IndexError behind the end."""
     byte = data[at]
     value, shift = byte & 0x7F, 7
     while byte >= 0x80:
@@ -108,12 +109,13 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << shift
         shift += 7
         if shift > _WIDEST:
-            raise ValueError("a number in the thrift struct does not end")
+            raise ValueError("a thrift number does not end")
     return value, at + 1
 
 
-def _integer(data: bytes, at: int) -> tuple[int, int]:
-    value, at = _varint(data, at)
+def integer(data: bytes, at: int) -> tuple[int, int]:
+    """Return the signed number at a position and the position after it; raises the errors of ``varint``."""
+    value, at = varint(data, at)
     return value >> 1 ^ -(value & 1), at
 
 
