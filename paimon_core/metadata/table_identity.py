@@ -99,10 +99,7 @@ def unless_dropped(context: TableContext, write: Callable[[], _T]) -> _T:
     try:
         return write()
     except (CorruptTable, SnapshotNotFound, StorageError) as error:
-        is_gone = False
-        with contextlib.suppress(PaimonError):  # then ``error`` says more
-            is_gone = not is_same_table(context)
-        if is_gone:
+        if _is_gone(context):
             raise _dropped_error(context) from error
         raise
 
@@ -137,10 +134,7 @@ def changing_same_table(context: TableContext, *, guarded: bool = True) -> Itera
     except (CommitStateUnknown, TableNotFound):
         raise
     except (PaimonError, FileNotFoundError) as error:
-        is_gone = False
-        with contextlib.suppress(PaimonError):  # then ``error`` says more
-            is_gone = not is_same_table(context)
-        if is_gone:
+        if _is_gone(context):
             raise _dropped_error(context) from error
         raise
     with contextlib.suppress(StorageError, CorruptTable):  # no answer: what the block has done has succeeded
@@ -161,6 +155,14 @@ def check_not_another(context: TableContext) -> None:
         return
     if stored.time_millis != context.schema.time_millis:
         raise _dropped_error(context)
+
+
+def _is_gone(context: TableContext) -> bool:
+    """Whether the table was dropped or re-created, after another error; false without an answer, which says less."""
+    try:
+        return not is_same_table(context)
+    except PaimonError:
+        return False
 
 
 def _dropped_error(context: TableContext) -> TableNotFound:

@@ -23,6 +23,7 @@ from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.lsm.key_order import KeyOrder, key_order
 from paimon_core.lsm.sections import intervals
 from paimon_core.metadata.abort import abort, aborted_on_error
+from paimon_core.metadata.buckets import by_bucket
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import FileSource
@@ -112,14 +113,11 @@ def with_few_runs(context: TableContext, messages: Sequence[CommitMessage], work
     """
     if not keeps_few_runs(context):
         return [*messages]
-    places: dict[tuple[bytes, int], list[CommitMessage]] = {}
-    for message in messages:
-        places.setdefault((message.partition, message.bucket), []).append(message)
     order = key_order([f.type for f in context.schema.key_fields])
     most = context.options["num-sorted-run.compaction-trigger"] // 2
     kept: list[CommitMessage] = []
     joined: list[CommitMessage] = []
-    for found in places.values():
+    for found in by_bucket(messages).values():
         if _may_stay(found, order, most):
             kept += found
         else:
