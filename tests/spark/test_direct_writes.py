@@ -11,7 +11,7 @@ from paimon_core.errors import SchemaMismatch, StorageError
 from paimon_core.metadata.data_file import FileSource
 from paimon_core.metadata.latest_snapshot import latest_entries
 from paimon_core.spark import compact_spark, write_spark
-from paimon_core.spark.writes import direct, text_padding, writer
+from paimon_core.spark.writes import direct, task_rows, text_padding, writer
 from paimon_core.spark.writes.direct import direct_tasks
 from paimon_core.spark.writes.key_assignment import KeyAssignment
 from tests.support.long_cases import long_cases
@@ -175,7 +175,7 @@ def test_long_texts_are_padded_and_keys_may_be_texts(spark, warehouse, chosen, m
     monkeypatch.setattr(text_padding, "LEAST_BYTES", 0)
     monkeypatch.setattr(text_padding, "BATCH_BYTES", 1 << 20)
     padded = []
-    monkeypatch.setattr(writer, "padded", lambda df: padded.append(df) or text_padding.padded(df))
+    monkeypatch.setattr(task_rows, "padded", lambda df: padded.append(df) or text_padding.padded(df))
     catalog = paimon.open_catalog(warehouse)
     catalog.create_database("db")
     table = catalog.create_table(

@@ -9,6 +9,7 @@ Core types and functions:
 - ``place``: writes staged rows to their buckets
 - ``KeyAssignment``: the dynamic buckets of all keys of a job
 - ``routed_rows``: sends the rows of a DataFrame to the tasks of their buckets
+- ``task_rows``: what the tasks get, and how they take the rows out of it
 - ``padded``: rows with texts whose batches are bounded by a number of rows
 - ``bucket_expression``: the bucket of a key as an expression of Spark SQL
 - ``merged_for``: a table with the columns of a DataFrame added

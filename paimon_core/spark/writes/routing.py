@@ -63,13 +63,11 @@ def routed_rows(
 ) -> tuple[DataFrame, list[str]]:
     """Return ``df`` repartitioned so that each bucket is in one task, and the columns that must not be written.
 
-    The rows of a task are sorted by ``order_by``. ``keys``: the buckets of all keys, for a table with dynamic buckets.
-    For dynamic buckets without ``keys``, and for a postpone bucket, all rows of a key are in one task. A row with a
-    null in the key may be in any task. ``padding``: pad texts FIRST or LAST. Raises the errors of ``write_messages``
-    for columns that do not fit.
+    ``df`` must have passed ``check_columns_of``, and then ``with_routing_columns``. The rows of a task are sorted by
+    ``order_by``. ``keys``: the buckets of all keys, for a table with dynamic buckets. For dynamic buckets without
+    ``keys``, and for a postpone bucket, all rows of a key are in one task. A row with a null in the key may be in any
+    task. ``padding``: pad texts FIRST or LAST.
     """
-    check_columns_of(df, table, kinds, order_by)
-    df = with_routing_columns(df, table.context)
     count = partial(route_count, df, table.context)
     df = padded(df) if padding == FIRST else df
     dropped = [c for c in order_by if c not in table.schema.by_name and c != kinds]

@@ -22,7 +22,6 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from paimon_core.alter.merge_schema import MergeSchema
-from paimon_core.arrow import gather
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.commit_message import CommitMessage
@@ -33,19 +32,12 @@ from paimon_core.spark.compactor import maintenance_work, spark_work
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.task_errors import errors_raised_in_tasks
 from paimon_core.spark.tasks import collect_tasks, map_batches
-from paimon_core.spark.writes.batch_settings import large_batches
 from paimon_core.spark.writes.direct import direct_tasks, with_few_runs
 from paimon_core.spark.writes.key_assignment import KeyAssignment, assign_keys
 from paimon_core.spark.writes.merged_schema import merged_for
 from paimon_core.spark.writes.placement import place
-from paimon_core.spark.writes.routing import (
-    FIRST,
-    check_columns_of,
-    place_of_padding,
-    routed_rows,
-    with_routing_columns,
-)
-from paimon_core.spark.writes.text_padding import padded, real_rows, worthwhile_rows
+from paimon_core.spark.writes.routing import check_columns_of, with_routing_columns
+from paimon_core.spark.writes.task_rows import task_rows
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
 from paimon_core.write.staging import Staged, StagingWriter
@@ -208,19 +200,13 @@ def _in_tasks(
 
     ``work`` gets the rows of the buckets of one task; with ``direct`` tasks, it gets consecutive rows of ``df``.
     """
-    padding = FIRST if direct else place_of_padding(df, table.context, order_by, keys)
-
-    with large_batches(df, padded=lambda: None if padding is None else worthwhile_rows(df)) as pads:
-        if direct:
-            rows, dropped = (padded(df) if pads else df).coalesce(direct), list[str]()
-        else:
-            rows, dropped = routed_rows(
-                df, table, kinds=kinds, order_by=order_by, tasks=tasks, keys=keys, padding=padding if pads else None
-            )
+    with task_rows(df, table, kinds=kinds, order_by=order_by, tasks=tasks, keys=keys, direct=direct) as (
+        rows,
+        received,
+    ):
 
         def answers(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            parts = gather(real_rows(batches) if pads else batches)
-            found = work(part.drop_columns(dropped) for part in parts)
+            found = work(received.tables(batches))
             yield pa.record_batch([pa.array([_task_number()], pa.int32()), pa.array([found], pa.binary())], _NAMES)
 
         found = map_batches(rows, answers, _ANSWER).collect()

@@ -15,15 +15,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 
 from paimon_core.metadata.commit_message import position_of
 from paimon_core.spark import read_spark
-from paimon_core.spark.writes.batch_settings import large_batches
-from paimon_core.spark.writes.routing import check_columns_of, place_of_padding, routed_rows, with_routing_columns
-from paimon_core.spark.writes.text_padding import worthwhile_rows
+from paimon_core.spark.writes.routing import check_columns_of, with_routing_columns
+from paimon_core.spark.writes.task_rows import task_rows
 from paimon_core.table.view import TableView
 from paimon_lake.declarations import SettingsError, TableSpec
 from paimon_lake.declarations.lake.functions import function_of
@@ -45,7 +43,6 @@ from paimon_lake.loads.write_tasks import WriteResult, write_frame
 from paimon_lake.protocol import KIND, PipelineError
 from paimon_lake.query_text import query_place, query_text
 from paimon_lake.sources.column_lineage import InputView, column_lineage
-from paimon_lake.sources.files.rejects import Parsed
 from paimon_lake.sources.user_step import UserStep
 from paimon_lake.sources.views import QueryResult, query_result
 from paimon_lake.tables import open_table
@@ -223,25 +220,16 @@ def _write(step: LoadStep, frame: DataFrame) -> WriteResult:
     check_filled(spec, frame.columns)
     partitions = RejectPartitions.of(spec, fields, step.partitions)
     shape = FrameShape(_source_name(spec), fields, spec.kinds, partitions, emptied_columns(spec))
-    context = step.table.context
     check_columns_of(frame, step.table, kinds, spec.order_by)  # the next step adds columns of the key that are missing
-    frame = with_routing_columns(frame, context)
-    padding = place_of_padding(frame, context, spec.order_by, None)
-    with large_batches(frame, padded=lambda: None if padding is None else worthwhile_rows(frame)) as pads:
-        rows, dropped = routed_rows(
-            frame, step.table, kinds=kinds, order_by=spec.order_by, padding=padding if pads else None
-        )
-
-        def parse(found: pa.Table) -> Parsed:
-            return shape.parsed(found.drop_columns(dropped))
-
+    frame = with_routing_columns(frame, step.table.context)
+    with task_rows(frame, step.table, kinds=kinds, order_by=spec.order_by) as (rows, received):
         return write_frame(
             rows,
-            parse,
+            received,
+            shape.parsed,
             step.table,
             step.rejects,
             step.stamp,
             kinds=kinds and KIND,
             overwrites=step.replaces,
-            is_padded=pads,
         )

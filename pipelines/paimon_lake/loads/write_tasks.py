@@ -18,14 +18,13 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from paimon_core.arrow import gather
 from paimon_core.errors import SchemaMismatch
 from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import collect_tasks, map_batches
 from paimon_core.spark.writes.placement import place
-from paimon_core.spark.writes.text_padding import real_rows
+from paimon_core.spark.writes.task_rows import TaskRows
 from paimon_core.table.table import Table
 from paimon_core.write.postpone import writer_name
 from paimon_core.write.staging import Staged, StagingWriter, is_staged
@@ -167,6 +166,7 @@ def write_parts(
 
 def write_frame(
     frame: DataFrame,
+    received: TaskRows,
     parse: Callable[[pa.Table], Parsed],
     table: Table,
     rejects: Table,
@@ -174,16 +174,15 @@ def write_frame(
     *,
     kinds: str | None,
     overwrites: bool,
-    is_padded: bool = False,
 ) -> WriteResult:
     """Write a DataFrame as ``write_parts`` writes parts; all rows of a bucket must be in the same Spark partition.
 
-    ``is_padded``: rows of padding follow the rows with long texts (``text_padding``), and are left out.
+    ``frame`` and ``received`` are from ``task_rows``, inside of whose block this must be called.
     """
     write = _Writing.of(table, rejects, stamp, kinds, overwrites)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        answer = write(0, (parse(rows) for rows in gather(real_rows(batches) if is_padded else batches)))
+        answer = write(0, map(parse, received.tables(batches)))
         yield pa.record_batch([pa.array([answer.to_bytes()], pa.binary())], ["answer"])
 
     answers = map_batches(frame, work, "answer binary").collect()
