@@ -37,23 +37,28 @@ def _row_number(first: int, row: int) -> str:
     return f"row {first + row}"
 
 
+def named_fields(schema: TableSchema, columns: Sequence[str] | None, table: str) -> list[DataField]:
+    """Return ``columns``, or all columns of the table, in its order; raises SchemaMismatch for an unknown column."""
+    for name in columns or ():
+        if name not in schema.by_name:
+            raise SchemaMismatch(
+                f"table {table} has no column {name!r}; its columns are {listed(schema.names)}", column=name
+            )
+    return [field for field in schema.fields if columns is None or field.name in columns]
+
+
 def written_fields(schema: TableSchema, columns: Sequence[str] | None, table: str) -> list[DataField]:
     """Return the columns of the table that the files have: ``columns``, or all of them.
 
     Raises SchemaMismatch for a column that the table does not have, and for a column that is missing in ``columns`` but
     must not be null.
     """
-    if columns is None:
-        return list(schema.fields)
-    for name in columns:
-        if name not in schema.by_name:
-            raise SchemaMismatch(
-                f"table {table} has no column {name!r}; its columns are {listed(schema.names)}", column=name
-            )
+    found = named_fields(schema, columns, table)
+    names = {field.name for field in found}
     for field in schema.fields:
-        if field.name not in columns and not field.type.nullable and field.default is None:
+        if field.name not in names and not field.type.nullable and field.default is None:
             raise SchemaMismatch(f"column {field.name!r} is NOT NULL and not in columns", column=field.name)
-    return [field for field in schema.fields if field.name in columns]
+    return found
 
 
 def selection(path: str, fields: Sequence[DataField], *, is_exact: bool) -> Select:

@@ -12,13 +12,12 @@ from paimon_core.cli.output.output import Output
 from paimon_core.cli.output.sentences import counted
 from paimon_core.cli.rows.file_kinds import kind_of
 from paimon_core.cli.rows.imports import file_options
-from paimon_core.errors import InvalidRequest, SchemaMismatch, listed
+from paimon_core.errors import InvalidRequest
 from paimon_core.files.file_format import FileFormat
 from paimon_core.frames.sql_query import rows_of
 
 if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
-    from paimon_core.schema import DataField
     from paimon_core.table.table import Table
 
 IGNORE = "ignore"
@@ -94,22 +93,13 @@ def _rows_of_query(catalog: Catalog, args: argparse.Namespace) -> pa.Table:
 
 def _rows_of_files(table: Table, args: argparse.Namespace) -> pa.Table:
     """Return the rows of all files, with the columns of the table that they have."""
+    from paimon_core.files.columns import named_fields
     from paimon_core.files.reading import FileRules, read_split
     from paimon_core.files.splits import cut_files, list_files
 
     form = FileFormat.of(args.format or kind_of(args.source[0]), file_options(args.file_option))
-    fields = _fields(table, args.columns)
+    fields = named_fields(table.schema, args.columns, table.name)
     rules = FileRules(form, fields, fields, is_exact=args.columns is None)
     splits = [split for part in cut_files(list_files(args.source, None), form, 1) for split in part]
     pieces = [piece for split in splits for piece in read_split(split, rules)]
     return pa.concat_tables(pieces) if pieces else pa.schema([f.arrow for f in fields]).empty_table()
-
-
-def _fields(table: Table, columns: list[str] | None) -> list[DataField]:
-    known = table.schema.by_name
-    for name in columns or ():
-        if name not in known:
-            raise SchemaMismatch(
-                f"table {table.name} has no column {name!r}; its columns are {listed(table.schema.names)}", column=name
-            )
-    return [field for field in table.schema.fields if columns is None or field.name in columns]
